@@ -1,0 +1,76 @@
+"""Which network addresses a server may be at. Judges an address, never a name: names are resolved first."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+
+from catalog.domain.errors import InvalidInput
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+# Addresses of the well-known NAT64 prefix end in an IPv4 address that the gateway will connect to.
+_NAT64 = IPv6Network("64:ff9b::/96")
+
+
+@dataclass(frozen=True, slots=True)
+class AddressRules:
+    allow_private: bool = False
+    allowed_networks: tuple[Network, ...] = ()
+
+
+def parse_networks(text: str) -> tuple[Network, ...]:
+    """Read `10.0.0.0/8, fd00::/8`. Raises InvalidInput that names the part that is not a network."""
+    networks: list[Network] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            networks.append(ip_network(part))
+        except ValueError as problem:
+            raise InvalidInput.at("allowed_networks", str(problem)) from None
+    return tuple(networks)
+
+
+def why_refused(address: str, rules: AddressRules) -> str | None:
+    """Say why nothing may connect to this IP address; None when it may."""
+    try:
+        given = ip_address(address)
+    except ValueError:
+        return "not an IP address"
+    target = _innermost(given)
+    if _is_within((given, target), rules.allowed_networks):
+        return None
+    if target.is_multicast:
+        return "a multicast address"
+    if rules.allow_private or target.is_global:
+        return None
+    return _name_range(target)
+
+
+def _innermost(address: Address) -> Address:
+    """The IPv4 address inside an IPv6 one, where there is one: that is where the packets go."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def _is_within(addresses: Iterable[Address], networks: Iterable[Network]) -> bool:
+    return any(address in network for network in networks for address in addresses)
+
+
+def _name_range(address: Address) -> str:
+    if address.is_loopback:
+        return "a loopback address"
+    if address.is_link_local:
+        return "a link-local address"
+    if address.is_unspecified:
+        return "the unspecified address"
+    return "a private address"

@@ -1,0 +1,83 @@
+"""The closed lists of values that the contract names."""
+
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    MCP = "mcp"
+    BUILTIN = "builtin"
+    PLUGIN = "plugin"
+
+
+class Transport(StrEnum):
+    STDIO = "stdio"
+    HTTP = "http"
+    SSE = "sse"
+    SNAPSHOT = "snapshot"
+
+
+class Loading(StrEnum):
+    """What an admin set on one tool."""
+
+    INHERIT = "inherit"
+    ALWAYS = "always"
+    DEFER = "defer"
+
+
+class Mode(StrEnum):
+    ALWAYS = "always"
+    AUTO = "auto"
+    OFF = "off"
+
+
+class ThresholdUnit(StrEnum):
+    CHARS = "chars"
+    TOKENS = "tokens"
+    TOOLS = "tools"
+    CONTEXT_PERCENT = "context_percent"
+    CONTEXT_USED = "context_used"
+
+
+class Ranker(StrEnum):
+    BM25F = "bm25f"
+    KEYWORD = "keyword"
+    OVERLAP = "overlap"
+
+
+class PromptStyle(StrEnum):
+    CATEGORIES = "categories"
+    NAMES = "names"
+    NAMES_AND_DESCRIPTIONS = "names_and_descriptions"
+
+
+class Quarantine(StrEnum):
+    OFF = "off"
+    CHANGED = "changed"
+    NEW_AND_CHANGED = "new_and_changed"
+
+
+class Outcome(StrEnum):
+    """What is decided for one tool."""
+
+    LOAD = "load"
+    DEFER = "defer"
+
+
+class Reason(StrEnum):
+    """The ids of the deciding rules, in their order; `discovered` is the session's own."""
+
+    SEARCH_TOOL = "search_tool"
+    SEARCH_OFF = "search_off"
+    NEVER_DEFER = "never_defer"
+    ALWAYS_DEFER = "always_defer"
+    TOOL_ALWAYS = "tool_always"
+    TOOL_DEFER = "tool_defer"
+    SERVER_DEFER = "server_defer"
+    META_ALWAYS_LOAD = "meta_always_load"
+    SERVER_LOAD = "server_load"
+    BUILTIN = "builtin"
+    MODE_ALWAYS = "mode_always"
+    OVER_THRESHOLD = "over_threshold"
+    UNDER_THRESHOLD = "under_threshold"
+    UNCERTAIN = "uncertain"
+    DISCOVERED = "discovered"

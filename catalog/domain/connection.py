@@ -1,0 +1,176 @@
+"""How to reach a server, how far to trust it, and what it said."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, ClassVar, NamedTuple
+from urllib.parse import urlsplit
+
+from catalog.domain.addresses import AddressRules
+from catalog.domain.choices import Transport
+from catalog.domain.errors import ToolSearchError
+
+JsonObject = dict[str, Any]
+
+# What the service itself runs on. A server definition may not send these anywhere.
+OWN_VARIABLES = frozenset(
+    {"SECRET_KEY", "TOOLSEARCH_ENCRYPTION_KEY", "DATABASE_URL", "CELERY_BROKER_URL", "CACHE_URL"}
+)
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+class FailureCode(StrEnum):
+    """Why a server could not be listed. Stored with the run, so a value once given stays."""
+
+    COMMAND_NOT_FOUND = "command_not_found"
+    STDIO_NOT_ALLOWED = "stdio_not_allowed"
+    EXITED = "exited"
+    INVALID_ADDRESS = "invalid_address"
+    BLOCKED_ADDRESS = "blocked_address"
+    UNKNOWN_HOST = "unknown_host"
+    REFUSED = "refused"
+    TLS = "tls"
+    UNAUTHORIZED = "unauthorized"
+    HTTP_STATUS = "http_status"
+    REDIRECTED = "redirected"
+    DISCONNECTED = "disconnected"
+    CONNECT_TIMEOUT = "connect_timeout"
+    LIST_TIMEOUT = "list_timeout"
+    NOT_MCP = "not_mcp"
+    WRONG_PROTOCOL = "wrong_protocol"
+    LIST_REFUSED = "list_refused"
+    TOO_LARGE = "too_large"
+    TOO_MANY_PAGES = "too_many_pages"
+    REPEATED_CURSOR = "repeated_cursor"
+    TOO_MANY_TOOLS = "too_many_tools"
+    MISSING_VARIABLE = "missing_variable"
+    UNEXPECTED = "unexpected"
+
+
+class UpstreamFailure(ToolSearchError):  # noqa: N818 - named as its siblings in errors.py are
+    """A server could not be listed. `message` tells an admin what to do; it holds no secret value."""
+
+    status: ClassVar[int] = 502
+    title: ClassVar[str] = "Server not reachable"
+
+    def __init__(self, code: FailureCode, message: str, *, stderr_tail: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.stderr_tail = stderr_tail
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Connection:
+    """Where a server is. Values may hold `${VAR}` and `${VAR:-default}` until `resolve` fills them in."""
+
+    transport: Transport
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Names only: arguments, variables, headers, paths and queries may be secrets."""
+        if self.transport is Transport.STDIO:
+            given = ", ".join(sorted(self.env))
+            return f"Connection(stdio, {self.command!r}, {len(self.args)} args, env: {given or 'none'})"
+        given = ", ".join(sorted(self.headers))
+        return f"Connection({self.transport}, {self.origin!r}, headers: {given or 'none'})"
+
+    @property
+    def origin(self) -> str:
+        """The part of the URL that is safe to show: scheme, host and port."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one listing may cost. `max_total_bytes` counts all that a server sends, noise included."""
+
+    connect_timeout_seconds: float = 30.0
+    list_timeout_seconds: float = 30.0
+    close_timeout_seconds: float = 2.0
+    max_pages: int = 100
+    max_tools: int = 10_000
+    max_definition_bytes: int = 256 * 1024
+    max_total_bytes: int = 16 * 1024 * 1024
+    stderr_tail_bytes: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class StdioRules:
+    """Which commands may run on our machine.
+
+    `allowed_commands` lists commands as they are written in the definition; `None` allows every one.
+    `allow_loader_variables` lets a definition set variables that change which code a command runs, such as
+    `PATH`, `LD_PRELOAD` or `PYTHONPATH`; where commands are limited, these would be a way round.
+    """
+
+    enabled: bool = True
+    allowed_commands: frozenset[str] | None = None
+    allow_loader_variables: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    stdio: StdioRules = field(default_factory=StdioRules)
+    addresses: AddressRules = field(default_factory=AddressRules)
+
+
+class Rejected(NamedTuple):
+    """A definition that was kept out. `name` is what the server called it, or its place in the list."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a server says of itself. Definitions are in MCP's wire form, in the server's order."""
+
+    definitions: tuple[JsonObject, ...]
+    rejected: tuple[Rejected, ...] = ()
+    server_name: str = ""
+    server_title: str = ""
+    server_version: str = ""
+    protocol_version: str = ""
+    instructions: str = ""
+    stderr_tail: str = ""
+    supports_list_changed: bool = False
+
+
+def resolve(connection: Connection, environment: Mapping[str, str]) -> Connection:
+    """Fill in every `${VAR}` from `environment`. Raises UpstreamFailure naming a variable without a value."""
+
+    def fill(text: str) -> str:
+        return _REFERENCE.sub(lambda found: _value_of(found, environment), text)
+
+    return replace(
+        connection,
+        command=fill(connection.command),
+        args=tuple(fill(arg) for arg in connection.args),
+        env={name: fill(value) for name, value in connection.env.items()},
+        url=fill(connection.url),
+        headers={name: fill(value) for name, value in connection.headers.items()},
+    )
+
+
+def _value_of(reference: re.Match[str], environment: Mapping[str, str]) -> str:
+    """An empty variable counts as unset, as `:-` does in a shell."""
+    name, default = reference.groups()
+    if name in OWN_VARIABLES:
+        raise UpstreamFailure(
+            FailureCode.MISSING_VARIABLE, f"The variable {name} belongs to this service: no server may use it"
+        )
+    value = environment.get(name) or default
+    if value is None:
+        raise UpstreamFailure(
+            FailureCode.MISSING_VARIABLE,
+            f"The variable {name} is not set where the worker runs: set it there, or give the value itself",
+        )
+    return value

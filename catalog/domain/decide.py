@@ -1,0 +1,120 @@
+"""Which tools load now and which wait for a search. Anything uncertain loads the tool and says so."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from catalog.domain.choices import Outcome, Reason
+from catalog.domain.facts import NO_SESSION, SessionFacts, ToolFacts
+from catalog.domain.globs import compile_globs
+from catalog.domain.policy import Policy
+from catalog.domain.rules import RULES, UNCERTAIN, Rule, Situation
+from catalog.domain.thresholds import Measure, Totals, measure, sum_tools
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    name: str  # qualified
+    server: str
+    outcome: Outcome
+    reason: Reason
+
+    @property
+    def is_deferred(self) -> bool:
+        return self.outcome == Outcome.DEFER
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The decisions of one policy over its visible tools, in qualified-name order."""
+
+    active: bool  # the rules defer at least one tool, discovered since or not
+    measure: Measure
+    decisions: tuple[Decision, ...]
+
+    @property
+    def over(self) -> bool:
+        return self.measure.over is True
+
+
+def decide(tools: Iterable[ToolFacts], policy: Policy, session: SessionFacts = NO_SESSION) -> Decided:
+    """Say for each visible tool whether it loads now or waits, and by which rule."""
+    shown = visible_tools(tools, policy, session)
+    reading = measure_safely(policy, sum_tools(shown), session)
+    situation = prepare(policy, reading)
+    decisions = tuple(decide_one(tool, situation) for tool in sorted(shown, key=attrgetter("name")))
+    active = any(decision.is_deferred for decision in decisions)
+    return Decided(active, reading, _load_discovered(decisions, shown, session.loaded))
+
+
+def visible_tools(
+    tools: Iterable[ToolFacts], policy: Policy, session: SessionFacts = NO_SESSION
+) -> list[ToolFacts]:
+    """The tools that policy and session both show."""
+    shown = list(tools)
+    for globs in (policy.visible, *session.visible):
+        if globs is not None:
+            matches = compile_globs(globs)
+            shown = [tool for tool in shown if matches(tool)]
+    return shown
+
+
+def measure_safely(policy: Policy, totals: Totals, session: SessionFacts = NO_SESSION) -> Measure:
+    """Read the policy's threshold; where that fails the reading is unknown, and unknown loads."""
+    try:
+        return measure(policy, totals, session)
+    except (ArithmeticError, TypeError, ValueError):
+        return Measure(policy.threshold_unit, None, policy.limit, None)
+
+
+def prepare(policy: Policy, reading: Measure) -> Situation:
+    """Do once what all tools share; `decide_one` then takes the same time however many tools there are."""
+    return Situation(
+        policy, reading.over, compile_globs(policy.never_defer), compile_globs(policy.always_defer)
+    )
+
+
+def decide_one(tool: ToolFacts, situation: Situation) -> Decision:
+    rule = _first_rule(tool, situation)
+    return Decision(tool.name, tool.server, rule.outcome, rule.reason)
+
+
+def explain(tool: ToolFacts, situation: Situation) -> tuple[Rule, ...]:
+    """Every rule that applies to a tool, in order: the first decides, the second would have come next."""
+    applying: list[Rule] = []
+    try:
+        applying.extend(rule for rule in RULES if rule.applies(tool, situation))
+    except Exception:  # as in `_first_rule`
+        applying.append(UNCERTAIN)
+    return tuple(applying)
+
+
+def _first_rule(tool: ToolFacts, situation: Situation) -> Rule:
+    try:
+        for rule in RULES:
+            if rule.applies(tool, situation):
+                return rule
+    except Exception:  # whatever failed, an agent is better off with the tool than without it
+        return UNCERTAIN
+    return UNCERTAIN
+
+
+def _load_discovered(
+    decisions: tuple[Decision, ...], tools: Sequence[ToolFacts], loaded: Sequence[str]
+) -> tuple[Decision, ...]:
+    if not loaded:
+        return decisions
+    discovered = _names_meant(tools, loaded)
+    return tuple(
+        replace(decision, outcome=Outcome.LOAD, reason=Reason.DISCOVERED)
+        if decision.is_deferred and decision.name in discovered
+        else decision
+        for decision in decisions
+    )
+
+
+def _names_meant(tools: Sequence[ToolFacts], given: Sequence[str]) -> set[str]:
+    """Qualified names as they are; any other name means the tools that have it as their own."""
+    qualified = {tool.name for tool in tools}
+    bare = {name for name in given if name not in qualified}
+    return {name for name in given if name in qualified} | {tool.name for tool in tools if tool.tool in bare}

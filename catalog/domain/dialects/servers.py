@@ -1,0 +1,132 @@
+"""The `mcpServers` part, which all dialects share."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from urllib.parse import urlsplit
+
+from catalog.domain.choices import Transport
+from catalog.domain.dialects.config import ServerEntry
+from catalog.domain.problems import Problems, join_place
+from catalog.domain.values import BadValueError, read_flag, read_matching, read_text, read_texts
+
+_TRANSPORTS: Mapping[str, Transport] = {
+    "stdio": Transport.STDIO,
+    "http": Transport.HTTP,
+    "streamable-http": Transport.HTTP,
+    "streamable_http": Transport.HTTP,
+    "streamableHttp": Transport.HTTP,
+    "sse": Transport.SSE,
+}
+_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
+MAX_COMMAND_CHARS = 1_000
+MAX_URL_CHARS = 2_000
+
+
+def parse_servers(value: object, problems: Problems) -> tuple[ServerEntry, ...]:
+    servers = problems.read_object("mcpServers", value)
+    return tuple(
+        _parse_server(name, entry, join_place("mcpServers", name), problems)
+        for name, entry in servers.items()
+    )
+
+
+def render_server(server: ServerEntry) -> dict[str, object]:
+    """The entry of one server; only what differs from the defaults is written."""
+    entry: dict[str, object] = {}
+    if server.transport in {Transport.HTTP, Transport.SSE}:
+        entry["type"] = server.transport.value
+    written = {
+        "command": server.command,
+        "args": list(server.args),
+        "env": dict(server.env),
+        "url": server.url,
+        "headers": dict(server.headers),
+    }
+    entry |= {key: value for key, value in written.items() if value}
+    if server.defer_loading is not None:
+        entry["deferLoading"] = server.defer_loading
+    return entry
+
+
+def _parse_server(name: str, value: object, place: str, problems: Problems) -> ServerEntry:
+    entry = problems.read_object(place, value)
+    problems.read(place, name, partial(read_matching, pattern=_NAME, wanted=_WANTED_NAME), "")
+    return ServerEntry(
+        name=name,
+        transport=_parse_transport(entry, place, problems),
+        command=problems.read(join_place(place, "command"), entry.get("command"), _read_command, ""),
+        args=problems.read(join_place(place, "args"), entry.get("args") or [], read_texts, ()),
+        env=_parse_texts(entry, "env", place, problems),
+        url=problems.read(join_place(place, "url"), entry.get("url"), _read_url, ""),
+        headers=_parse_texts(entry, "headers", place, problems),
+        defer_loading=_parse_defer_loading(entry, place, problems),
+    )
+
+
+_WANTED_NAME = "named with 1 to 100 characters and no control characters"
+
+
+def _parse_transport(entry: Mapping[str, object], place: str, problems: Problems) -> Transport:
+    has_command, has_url = bool(entry.get("command")), bool(entry.get("url"))
+    if has_command == has_url:
+        problems.add(place, "needs a command or a url" if not has_command else "has both a command and a url")
+    implied = Transport.HTTP if has_url else Transport.STDIO
+    key = "type" if "type" in entry else "transport"
+    given = problems.read(join_place(place, key), entry.get(key), _read_transport, None) or implied
+    if has_command != has_url and (given == Transport.STDIO) != has_command:
+        problems.add(join_place(place, key), f"does not fit a {'command' if has_command else 'url'}")
+    return given
+
+
+def _read_transport(value: object) -> Transport | None:
+    if value is None:
+        return None
+    if isinstance(value, str) and value in _TRANSPORTS:
+        return _TRANSPORTS[value]
+    raise BadValueError("must be stdio, http or sse")
+
+
+def _read_command(value: object) -> str:
+    command = "" if value is None else read_text(value)
+    if len(command) > MAX_COMMAND_CHARS or "\0" in command:
+        raise BadValueError(f"must have at most {MAX_COMMAND_CHARS:,} characters, none of them NUL")
+    return command
+
+
+def _read_url(value: object) -> str:
+    url = "" if value is None else read_text(value)
+    if url and not _is_web_address(url):
+        raise BadValueError("must be an http or https address")
+    return url
+
+
+def _is_web_address(url: str) -> bool:
+    if url.startswith("${"):
+        return True
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.netloc) and len(url) <= MAX_URL_CHARS
+
+
+def _parse_texts(entry: Mapping[str, object], key: str, place: str, problems: Problems) -> dict[str, str]:
+    below = join_place(place, key)
+    values = problems.read_object(below, entry.get(key))
+    return {name: problems.read(join_place(below, name), value, read_text, "") for name, value in values.items()}
+
+
+def _parse_defer_loading(entry: Mapping[str, object], place: str, problems: Problems) -> bool | None:
+    defer = _read_flag_or_unset(entry, "deferLoading", place, problems)
+    always = _read_flag_or_unset(entry, "alwaysLoad", place, problems)
+    if always and defer:
+        problems.add(join_place(place, "alwaysLoad"), "contradicts deferLoading")
+    return False if always else defer
+
+
+def _read_flag_or_unset(
+    entry: Mapping[str, object], key: str, place: str, problems: Problems
+) -> bool | None:
+    value = entry.get(key)
+    return None if value is None else problems.read(join_place(place, key), value, read_flag, False)

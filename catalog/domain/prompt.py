@@ -1,0 +1,114 @@
+"""The text for an agent's system prompt: what is deferred, and how to find it, within a budget."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from catalog.domain.choices import PromptStyle
+from catalog.domain.policy import Policy
+from catalog.domain.sizes import tokens_of_text
+
+_BLANKS_AND_CONTROLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+_FEW_WORDS_CHARS = 80
+_SAMPLE_TOOLS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredTool:
+    name: str  # qualified
+    tool: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredServer:
+    """A server and its tools that the decisions defer, discovered since or not, by qualified name.
+
+    Leaving out what a search has loaded would change the text, and so the agent's prompt cache, each time.
+    """
+
+    name: str
+    tools: tuple[DeferredTool, ...]
+    description: str = ""
+
+
+Servers = Sequence[DeferredServer]
+
+
+def write_prompt(servers: Servers, policy: Policy) -> str:
+    """The richest text that fits the policy's budget; the style says with what to begin.
+
+    Empty when nothing is deferred, or when not even the shortest sentence fits.
+    """
+    servers = sorted((server for server in servers if server.tools), key=lambda server: server.name)
+    if not servers:
+        return ""
+    for text in _write_rungs(servers, policy):
+        if tokens_of_text(text) <= policy.prompt_budget_tokens:
+            return text
+    return ""
+
+
+def first_sentence(description: str, max_chars: int = 200) -> str:
+    """The first sentence on one line, without control and direction characters, cut at a word."""
+    line = _BLANKS_AND_CONTROLS.sub(" ", description).strip()
+    sentence = _SENTENCE_END.split(line, maxsplit=1)[0]
+    if len(sentence) <= max_chars:
+        return sentence
+    return sentence[: max_chars - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _write_rungs(servers: Servers, policy: Policy) -> Iterator[str]:
+    tool = policy.search_tool_name
+    count = sum(len(server.tools) for server in servers)
+    opening = (
+        f"{_count_tools(count)} deferred. To use one, first call {tool} with words for what it should do; "
+    )
+    opening += "the tools it finds can then be called."
+    for write_line in _LADDERS[policy.prompt_style]:
+        yield "\n".join([opening, *write_line(servers)])
+    on_servers = f"{count} tools on {len(servers)} servers" if len(servers) > 1 else f"{count} tools"
+    yield f"{on_servers} deferred: call {tool} to find and load them."
+    yield f"{count} deferred tools: {tool}."
+
+
+def _write_described_tools(servers: Servers) -> list[str]:
+    tools = (tool for server in servers for tool in server.tools)
+    return [f"- {tool.name}: {first_sentence(tool.description)}".removesuffix(": ") for tool in tools]
+
+
+def _write_tool_names(servers: Servers) -> list[str]:
+    return [
+        f"- {_name_and_count(server)}: {', '.join(tool.name for tool in server.tools)}" for server in servers
+    ]
+
+
+def _write_described_servers(servers: Servers) -> list[str]:
+    return [f"- {_name_and_count(server)}: {_say_what_it_does(server)}" for server in servers]
+
+
+def _write_server_counts(servers: Servers) -> list[str]:
+    return [f"- {_name_and_count(server)}" for server in servers]
+
+
+def _name_and_count(server: DeferredServer) -> str:
+    return f"{first_sentence(server.name)} ({len(server.tools)})"
+
+
+def _say_what_it_does(server: DeferredServer) -> str:
+    if server.description:
+        return first_sentence(server.description, _FEW_WORDS_CHARS)
+    samples = ", ".join(tool.tool for tool in server.tools[:_SAMPLE_TOOLS])
+    return first_sentence(samples, _FEW_WORDS_CHARS)
+
+
+def _count_tools(count: int) -> str:
+    return f"{count} tool is" if count == 1 else f"{count} tools are"
+
+
+_LADDERS: Mapping[PromptStyle, tuple[Callable[[Servers], list[str]], ...]] = {
+    PromptStyle.NAMES_AND_DESCRIPTIONS: (_write_described_tools, _write_tool_names, _write_server_counts),
+    PromptStyle.NAMES: (_write_tool_names, _write_server_counts),
+    PromptStyle.CATEGORIES: (_write_described_servers, _write_server_counts),
+}

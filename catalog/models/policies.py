@@ -1,0 +1,74 @@
+"""Policies: how deferral and search behave for the agents that use one."""
+
+from datetime import timedelta
+
+from django.db import models
+from django.db.models import Q
+
+from catalog.domain.choices import Mode, PromptStyle, Quarantine, Ranker, ThresholdUnit
+from catalog.models.constraints import labelled, one_of, within
+
+LARGEST = 2**31 - 1
+
+
+class Policy(models.Model):
+    slug = models.SlugField(max_length=64, unique=True)
+    description = models.CharField(max_length=200, blank=True)
+
+    mode = models.CharField(max_length=8, choices=labelled(Mode), default=Mode.ALWAYS)
+    threshold_unit = models.CharField(
+        max_length=16, choices=labelled(ThresholdUnit), default=ThresholdUnit.CHARS
+    )
+    threshold = models.FloatField(null=True, blank=True, help_text="Unset takes the unit's default.")
+    context_window = models.PositiveIntegerField(default=200_000)
+    never_defer = models.JSONField(default=list, blank=True)
+    always_defer = models.JSONField(default=list, blank=True)
+    visible = models.JSONField(
+        null=True, blank=True, help_text="Unset shows everything, an empty list nothing."
+    )
+    defer_builtins = models.BooleanField(default=False)
+
+    max_results = models.PositiveSmallIntegerField(default=5)
+    keep_loaded_tools = models.BooleanField(default=True)
+    keep_on_compaction = models.BooleanField(default=True)
+    max_loaded_tools = models.PositiveIntegerField(null=True, blank=True)
+    unload_after_idle_turns = models.PositiveIntegerField(null=True, blank=True)
+
+    ranker = models.CharField(max_length=8, choices=labelled(Ranker), default=Ranker.BM25F)
+    score_cutoff = models.FloatField(default=0)
+    search_tool_name = models.CharField(max_length=64, default="search_tools")
+    prompt_style = models.CharField(
+        max_length=24, choices=labelled(PromptStyle), default=PromptStyle.CATEGORIES
+    )
+    prompt_budget_tokens = models.PositiveIntegerField(default=400)
+    quarantine = models.CharField(max_length=16, choices=labelled(Quarantine), default=Quarantine.OFF)
+    max_sessions = models.PositiveIntegerField(default=100_000)
+    session_ttl = models.DurationField(default=timedelta(days=30))
+
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["slug"]
+        verbose_name_plural = "policies"
+        constraints = [
+            one_of("mode", Mode, table="policy"),
+            one_of("threshold_unit", ThresholdUnit, table="policy"),
+            one_of("ranker", Ranker, table="policy"),
+            one_of("prompt_style", PromptStyle, table="policy"),
+            one_of("quarantine", Quarantine, table="policy"),
+            within("threshold", 0, 1e12, table="policy"),
+            within("context_window", 1, LARGEST, table="policy"),
+            within("max_results", 1, 50, table="policy"),
+            within("max_loaded_tools", 1, LARGEST, table="policy"),
+            within("unload_after_idle_turns", 1, LARGEST, table="policy"),
+            within("score_cutoff", 0, 1, table="policy"),
+            within("max_sessions", 1, LARGEST, table="policy"),
+            models.CheckConstraint(
+                condition=Q(session_ttl__gt=timedelta()), name="policy_session_ttl_is_positive"
+            ),
+            models.CheckConstraint(condition=~Q(slug="") & ~Q(search_tool_name=""), name="policy_has_names"),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug

@@ -1,0 +1,140 @@
+"""Servers: where tools come from, and the record of each refresh."""
+
+from datetime import datetime
+
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+
+from catalog.domain.choices import Kind, Transport
+from catalog.models.constraints import labelled, one_of
+
+
+class Status(models.TextChoices):
+    """What a reader sees; derived from the row, never stored."""
+
+    OK = "ok", "Up to date"
+    WAITING = "waiting", "Not refreshed yet"
+    FAILING = "failing", "Failing"
+    DISABLED = "disabled", "Disabled"
+
+
+class ServerQuerySet(models.QuerySet["Server"]):
+    def refreshable(self) -> "ServerQuerySet":
+        """Servers that can be asked for their tools; a snapshot was given as a file."""
+        return self.filter(enabled=True).exclude(transport=Transport.SNAPSHOT)
+
+    def due(self, *, now: datetime) -> "ServerQuerySet":
+        return self.refreshable().filter(next_refresh_at__lte=now)
+
+
+class Server(models.Model):
+    name = models.CharField(max_length=100, unique=True)
+    kind = models.CharField(max_length=8, choices=labelled(Kind), default=Kind.MCP)
+    transport = models.CharField(max_length=8, choices=labelled(Transport))
+    enabled = models.BooleanField(default=True)
+    defer_loading = models.BooleanField(null=True, blank=True)  # noqa: DJ001  unset is its own answer
+
+    command = models.CharField(max_length=1000, blank=True)
+    url = models.CharField(
+        max_length=2000, blank=True, help_text="Without its query, which may hold a secret."
+    )
+    sealed = models.TextField(blank=True, help_text="Encrypted args, env, headers and URL query.")
+
+    title = models.CharField(max_length=200, blank=True)
+    description = models.TextField(blank=True)
+    instructions = models.TextField(blank=True)
+    version = models.CharField(max_length=100, blank=True)
+    protocol_version = models.CharField(max_length=40, blank=True)
+
+    refresh_interval_seconds = models.PositiveIntegerField(default=3600)
+    next_refresh_at = models.DateTimeField(null=True, blank=True)
+    last_refreshed_at = models.DateTimeField(
+        null=True, blank=True, help_text="The last refresh that succeeded."
+    )
+    stale_since = models.DateTimeField(null=True, blank=True, help_text="The first failure after a success.")
+    failures = models.PositiveIntegerField(default=0, help_text="Refreshes that failed in a row.")
+    last_error_code = models.CharField(max_length=40, blank=True)
+    last_error = models.TextField(blank=True)
+    stderr_tail = models.TextField(blank=True)
+
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    objects = ServerQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["name"]
+        indexes = [models.Index(fields=["enabled", "next_refresh_at"], name="server_due")]
+        constraints = [
+            one_of("kind", Kind, table="server"),
+            one_of("transport", Transport, table="server"),
+            models.CheckConstraint(condition=~Q(name=""), name="server_has_a_name"),
+            models.CheckConstraint(
+                condition=(
+                    Q(transport=Transport.STDIO, url="") & ~Q(command="")
+                    | Q(transport__in=[Transport.HTTP, Transport.SSE], command="") & ~Q(url="")
+                    | Q(transport=Transport.SNAPSHOT, command="", url="", sealed="")
+                ),
+                name="server_address_fits_its_transport",
+            ),
+            models.CheckConstraint(
+                condition=Q(refresh_interval_seconds__gte=10), name="server_refresh_interval_at_least_10_s"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def get_absolute_url(self) -> str:
+        return reverse("server_detail", args=[self.name])
+
+    @property
+    def status(self) -> Status:
+        if not self.enabled:
+            return Status.DISABLED
+        if self.failures:
+            return Status.FAILING
+        if self.last_refreshed_at is None:
+            return Status.WAITING
+        return Status.OK
+
+    @property
+    def is_snapshot(self) -> bool:
+        return self.transport == Transport.SNAPSHOT
+
+
+class RefreshRun(models.Model):
+    """What one attempt to refresh one server did. Written once, when the attempt ends."""
+
+    server = models.ForeignKey(Server, on_delete=models.CASCADE, related_name="runs")
+    job = models.ForeignKey("catalog.Job", on_delete=models.SET_NULL, null=True, related_name="runs")
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField()
+    added = models.PositiveIntegerField(default=0)
+    changed = models.PositiveIntegerField(default=0)
+    gone = models.PositiveIntegerField(default=0)
+    unchanged = models.PositiveIntegerField(default=0)
+    rejected = models.JSONField(default=list, help_text="Definitions kept out: name and why.")
+    error_code = models.CharField(max_length=40, blank=True)
+    error = models.TextField(blank=True)
+    stderr_tail = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-finished_at", "-pk"]
+        indexes = [
+            models.Index(fields=["server", "-finished_at"], name="run_of_server"),
+            models.Index(fields=["finished_at"], name="run_age"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(finished_at__gte=models.F("started_at")), name="run_ends_after_it_starts"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.server_id} at {self.finished_at:%Y-%m-%d %H:%M:%S}"
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.error_code

@@ -1,0 +1,12 @@
+"""What the catalog's REST calls take and give."""
+
+from ninja import Field, Schema
+
+
+class HealthOut(Schema):
+    """Each part is `ok` or says in words what is wrong with it."""
+
+    status: str = Field(examples=["ok"])
+    database: str = Field(examples=["ok"])
+    index: str = Field(examples=["ok"])
+    worker: str = Field(examples=["ok"])

@@ -1,0 +1,53 @@
+"""The fields of a tool, what each weighs, and how a document's texts fall into them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from catalog.search.documents import ToolDocument
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """`weight` is what one word counts; `length_share` (BM25's b) how much a long text dilutes it."""
+
+    name: str
+    weight: float
+    length_share: float
+
+
+FIELDS = (
+    Field("name", 3.0, 0.75),
+    Field("server", 1.0, 0.75),
+    Field("title", 1.0, 0.75),
+    Field("description", 1.0, 0.75),
+    Field("parameter_names", 0.5, 0.75),
+    Field("parameter_descriptions", 0.5, 0.75),
+    Field("keywords", 1.0, 0.75),
+    Field("hint", 1.0, 0.75),
+    Field("qualified_name", 0.0, 0.0),  # what `+word` looks at; it ranks nothing
+)
+FIELD_NAMES = tuple(field.name for field in FIELDS)
+QUALIFIED_NAME = FIELD_NAMES.index("qualified_name")
+
+
+def field_texts(document: ToolDocument) -> tuple[str, ...]:
+    """The texts of a document in the order of `FIELDS`."""
+    parameters = document.parameters + document.nested
+    return (
+        document.name,
+        document.server,
+        document.title,
+        document.description,
+        " ".join(name for name, _ in parameters),
+        " ".join(description for _, description in parameters),
+        document.keywords,
+        document.hint,
+        " ".join(dict.fromkeys((document.qualified_name, document.server, document.name))),
+    )
+
+
+def spoken_texts(document: ToolDocument) -> Iterator[str]:
+    """The texts whose words serve as spelling suggestions."""
+    names = (name for name, _ in document.parameters)
+    return chain((document.name, document.server, document.title, document.description, document.keywords), names)

@@ -1,0 +1,149 @@
+"""The index folder: one writer, generations beside each other, and a file `CURRENT` that names the one in force.
+
+A generation is one file of compiled arrays and the store it came from. It is complete before `CURRENT` is renamed
+over, so a crash at any point leaves the last one in force; what a crash left behind goes with the next write.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from catalog.search.arrays import open_arrays, write_arrays
+from catalog.search.compiled import Compiled
+from catalog.search.errors import IndexBusy, IndexDamaged, IndexUnsafe
+
+LOCK_TIMEOUT_SECONDS = 60.0
+_LOCK_RETRY_SECONDS = 0.02
+_KEPT_GENERATIONS = 2
+_OPEN_ATTEMPTS = 20
+
+_CURRENT = "CURRENT"
+_NAME = re.compile(r"(?:generation|store)-(\d+)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Generation:
+    number: int
+    store: int
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder when it is missing. Raises `IndexUnsafe` unless it is ours alone."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        raise IndexUnsafe(f"{folder} is not a folder")
+    if status.st_uid != os.geteuid():
+        raise IndexUnsafe(f"{folder} belongs to another user")
+    if status.st_mode & 0o077:
+        raise IndexUnsafe(f"{folder} is open to others (mode {stat.S_IMODE(status.st_mode):o}, want 700)")
+
+
+@contextmanager
+def writing(folder: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> Iterator[None]:
+    """Be the only writer. The kernel lets go of the lock when the process ends, however it ends."""
+    prepare(folder)
+    descriptor = os.open(folder / "LOCK", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _wait_for_lock(descriptor, time.monotonic() + timeout_seconds)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def read_current(folder: Path) -> Generation:
+    """Raises `IndexDamaged` when no generation is in force."""
+    try:
+        number, store = (folder / _CURRENT).read_text(encoding="ascii").split()
+        return Generation(int(number), int(store))
+    except (FileNotFoundError, ValueError) as error:
+        raise IndexDamaged(f"no index is in force in {folder}") from error
+
+
+def current_stamp(folder: Path) -> tuple[int, int]:
+    """Changes whenever a generation comes into force; costs one look at the file. (0, 0) when there is none."""
+    try:
+        status = os.stat(folder / _CURRENT)
+    except FileNotFoundError:
+        return (0, 0)
+    return (status.st_ino, status.st_mtime_ns)
+
+
+def open_current(folder: Path) -> tuple[Generation, Compiled]:
+    """Map the generation in force; one that is replaced while we open it sends us to its successor."""
+    prepare(folder)
+    for _ in range(_OPEN_ATTEMPTS):
+        generation = read_current(folder)
+        try:
+            file = open_arrays(generation_file(folder, generation.number))
+        except FileNotFoundError:
+            continue
+        return generation, Compiled(file.arrays, file.notes)
+    raise IndexDamaged(f"the generation in force in {folder} is gone")
+
+
+def publish(folder: Path, generation: Generation, compiled: Compiled) -> None:
+    """Write a generation, then switch to it. The caller holds the lock."""
+    write_arrays(generation_file(folder, generation.number), compiled.arrays, compiled.notes)
+    temporary = folder / f"{_CURRENT}.new"
+    with temporary.open("w", encoding="ascii") as file:
+        file.write(f"{generation.number} {generation.store}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(folder / _CURRENT)
+    _sync_folder(folder)
+
+
+def next_number(folder: Path) -> int:
+    """A number no generation or store in the folder has had."""
+    numbers = [int(match[1]) for path in folder.iterdir() if (match := _NAME.match(path.name))]
+    return max(numbers, default=0) + 1
+
+
+def sweep(folder: Path, current: Generation) -> None:
+    """Remove what is no longer needed. Readers keep what they have mapped; the last generations stay for those
+    who have read `CURRENT` but not opened its file yet.
+    """
+    for path in folder.iterdir():
+        match = _NAME.match(path.name)
+        if match is None or path == store_folder(folder, current.store):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif not current.number - _KEPT_GENERATIONS < int(match[1]) <= current.number or path.suffix == ".new":
+            path.unlink()
+
+
+def generation_file(folder: Path, number: int) -> Path:
+    return folder / f"generation-{number}"
+
+
+def store_folder(folder: Path, number: int) -> Path:
+    return folder / f"store-{number}"
+
+
+def _wait_for_lock(descriptor: int, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise IndexBusy("another process is writing the search index") from None
+            time.sleep(_LOCK_RETRY_SECONDS)
+        else:
+            return
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,200 @@
+"""The index on disk: Whoosh keeps the documents and their words, and each generation is compiled from it.
+
+The only module that imports Whoosh. It opens a fresh reader every time: `refresh()` brings deleted documents back.
+"""
+
+import dataclasses
+import json
+import pickle
+import struct
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from whoosh import fields as whoosh_fields
+from whoosh import index as whoosh_index
+from whoosh.reading import IndexReader, SegmentReader, TermNotFound
+from whoosh.writing import SegmentWriter
+
+from catalog.search import generations, words
+from catalog.search.compiled import Compiled, compile_corpus
+from catalog.search.corpus import Corpus, join, make_corpus, take
+from catalog.search.documents import ToolDocument
+from catalog.search.errors import IndexDamaged
+from catalog.search.fields import FIELD_NAMES, field_texts, spoken_texts
+from catalog.search.generations import Generation
+from catalog.search.meaning import Encoder
+from catalog.search.postings import PostingList
+
+_SPELLING = "spelling"
+_SMALL_SEGMENT_TOOLS = 500
+_MAX_SMALL_SEGMENTS = 8
+_WRITER_MEMORY_MB = 256
+_DAMAGE = (
+    whoosh_index.IndexError,
+    OSError,
+    EOFError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    struct.error,
+    pickle.UnpicklingError,
+)
+
+
+def build(folder: Path, documents: Iterable[ToolDocument], encoder: Encoder | None) -> int:
+    """Build everything anew beside the live index, then switch. Returns the generation's number."""
+    with generations.writing(folder):
+        number = generations.next_number(folder)
+        store = generations.store_folder(folder, number)
+        store.mkdir(mode=0o700)
+        writer = whoosh_index.create_in(str(store), _make_schema()).writer(limitmb=_WRITER_MEMORY_MB)
+        for document in documents:
+            writer.add_document(**_store_document(document))
+        writer.commit(merge=False)
+        return _publish(folder, Generation(number, number), _compile_store(store, None, encoder))
+
+
+def update(
+    folder: Path, changed: Sequence[ToolDocument], removed: Iterable[int], encoder: Encoder | None
+) -> int:
+    """Put changed tools in and take removed ones out, at the cost of the change. Returns the generation's number.
+
+    Raises `IndexDamaged` when there is nothing sound to change: build it instead.
+    """
+    with generations.writing(folder):
+        current, compiled = generations.open_current(folder)
+        store = generations.store_folder(folder, current.store)
+        _write_changes(store, changed, removed)
+        number = generations.next_number(folder)
+        return _publish(folder, Generation(number, current.store), _compile_store(store, compiled, encoder))
+
+
+def suggest_words(folder: Path, word: str, limit: int) -> list[str]:
+    """Words of the catalog that are spelled almost like this one, nearest first."""
+    current = generations.read_current(folder)
+    reader = _open_store(generations.store_folder(folder, current.store)).reader()
+    try:
+        found: list[str] = reader.corrector(_SPELLING).suggest(words.fold(word), limit=limit, maxdist=2, prefix=1)
+    finally:
+        reader.close()
+    return found
+
+
+def _publish(folder: Path, generation: Generation, compiled: Compiled) -> int:
+    generations.publish(folder, generation, compiled)
+    generations.sweep(folder, generation)
+    return generation.number
+
+
+def _make_schema() -> Any:
+    bags = {name: whoosh_fields.KEYWORD(scorable=True) for name in (*FIELD_NAMES, _SPELLING)}
+    return whoosh_fields.Schema(id=whoosh_fields.ID(unique=True), document=whoosh_fields.STORED, **bags)
+
+
+def _store_document(document: ToolDocument) -> dict[str, str]:
+    """The fields of a Whoosh document. Whoosh splits at spaces only: the words are ours."""
+    texts = field_texts(document)
+    bags = {name: " ".join(words.document_terms(text)) for name, text in zip(FIELD_NAMES, texts, strict=True)}
+    spoken = {word for text in spoken_texts(document) for word in words.plain_words(text)}
+    stored = json.dumps(dataclasses.asdict(document))
+    return {"id": str(document.id), "document": stored, _SPELLING: " ".join(sorted(spoken)), **bags}
+
+
+def _load_document(stored: str) -> ToolDocument:
+    fields = json.loads(stored)
+    for name in ("parameters", "nested"):
+        fields[name] = tuple((parameter, text) for parameter, text in fields[name])
+    return ToolDocument(**fields)
+
+
+def _open_store(store: Path) -> Any:
+    try:
+        return whoosh_index.open_dir(str(store))
+    except _DAMAGE as error:
+        raise IndexDamaged(f"{store.name} cannot be opened: {error}") from error
+
+
+def _write_changes(store: Path, changed: Sequence[ToolDocument], removed: Iterable[int]) -> None:
+    try:
+        writer = _open_store(store).writer(limitmb=_WRITER_MEMORY_MB)
+        for tool in {*removed, *(document.id for document in changed)}:
+            writer.delete_by_term("id", str(tool))
+        for document in changed:
+            writer.add_document(**_store_document(document))
+        writer.commit(mergetype=_fold_small_segments)
+    except _DAMAGE as error:
+        raise IndexDamaged(f"{store.name} cannot be changed: {error}") from error
+
+
+def _fold_small_segments(writer: SegmentWriter, segments: list[Any]) -> list[Any]:
+    """Whoosh's own policy would in time merge the large segment too, which takes seconds."""
+    filled = [segment for segment in segments if segment.doc_count()]
+    small = [segment for segment in filled if segment.doc_count() <= _SMALL_SEGMENT_TOOLS]
+    if len(small) < _MAX_SMALL_SEGMENTS:
+        return filled
+    for segment in small:
+        reader = SegmentReader(writer.storage, writer.schema, segment)
+        writer.add_reader(reader)
+        reader.close()
+    return [segment for segment in filled if segment not in small]
+
+
+def _compile_store(store: Path, base: Compiled | None, encoder: Encoder | None) -> Compiled:
+    """Compile what the store holds; segments that `base` has already read are taken from there."""
+    encoder_name = encoder.name if encoder else ""
+    usable = base if base and base.notes["encoder"] == encoder_name else None
+    try:
+        reader = _open_store(store).reader()
+        try:
+            return compile_corpus(_read_store(reader, usable, encoder), encoder)
+        finally:
+            reader.close()
+    except _DAMAGE as error:
+        raise IndexDamaged(f"{store.name} cannot be read: {error}") from error
+
+
+def _read_store(reader: IndexReader, base: Compiled | None, encoder: Encoder | None) -> Corpus:
+    leaves = {leaf.segment().segment_id(): leaf for leaf, _ in reader.leaf_readers() if leaf.segment()}
+    known = set(base.notes["segments"]) if base else set()
+    parts = [_read_leaf(leaf, name, encoder) for name, leaf in leaves.items() if name not in known]
+    if base:
+        parts.insert(0, _still_there(base.to_corpus(), leaves))
+    return join(parts or [make_corpus([], PostingList().finish(), encoder)])
+
+
+def _still_there(corpus: Corpus, leaves: dict[str, Any]) -> Corpus:
+    """The tools whose segment is still in the store and that nobody deleted from it."""
+    found = [leaves.get(name) for name in corpus.segments]
+    places = enumerate(zip(corpus.segment.tolist(), corpus.place.tolist(), strict=True))
+    rows = [row for row, (at, place) in places if (leaf := found[at]) and not leaf.is_deleted(place)]
+    kept = take(corpus, rows)
+    used, segment = np.unique(kept.segment, return_inverse=True)
+    return dataclasses.replace(kept, segments=tuple(corpus.segments[at] for at in used), segment=segment)
+
+
+def _read_leaf(leaf: IndexReader, name: str, encoder: Encoder | None) -> Corpus:
+    places = list(leaf.all_doc_ids())
+    documents = [_load_document(leaf.stored_fields(place)["document"]) for place in places]
+    rows = {place: row for row, place in enumerate(places)}
+    found = PostingList()
+    for field, field_name in enumerate(FIELD_NAMES):
+        for term in leaf.lexicon(field_name):
+            _read_postings(leaf, field, term, rows, found)
+    return make_corpus(documents, found.finish(), encoder, segment=name, places=places)
+
+
+def _read_postings(leaf: IndexReader, field: int, term: bytes, rows: dict[int, int], found: PostingList) -> None:
+    try:
+        matcher = leaf.postings(FIELD_NAMES[field], term)
+    except TermNotFound:
+        return
+    text = term.decode()
+    while matcher.is_active():
+        row = rows.get(matcher.id())
+        if row is not None:
+            found.add(text, row, field, int(matcher.weight()))
+        matcher.next()

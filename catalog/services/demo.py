@@ -1,0 +1,68 @@
+"""The demo catalog: what a new instance shows before it knows a server of its own."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from catalog.domain.choices import Kind, Transport
+from catalog.domain.definitions import Definition
+from catalog.models import Change, Server
+from catalog.models.changes import Action, Subject
+from catalog.services import changes, tools
+
+DEMO_FOLDER = Path(__file__).resolve().parent.parent / "demo"
+
+
+def load_demo() -> bool:
+    """Fill an instance that has never had a server. False when there was nothing to do."""
+    if Server.objects.exists() or Change.objects.filter(subject=Subject.SERVER).exists():
+        return False
+    with transaction.atomic():
+        for path in sorted((DEMO_FOLDER / "servers").glob("*.json")):
+            _load_snapshot(json.loads(path.read_text(encoding="utf-8")))
+        _add_workshop()
+    return True
+
+
+def _load_snapshot(document: dict[str, Any]) -> None:
+    about = document["server"]
+    now = timezone.now()
+    server = Server.objects.create(
+        name=about["name"],
+        kind=Kind(about["kind"]),
+        transport=Transport.SNAPSHOT,
+        title=about["title"],
+        description=about["description"],
+        instructions=about["instructions"],
+        defer_loading=about["deferLoading"],
+        last_refreshed_at=now,
+    )
+    definitions = [Definition.from_wire(wire) for wire in document["tools"]]
+    tools.store_definitions(server=server, definitions=definitions, now=now)
+    _record_creation(server)
+
+
+def _add_workshop() -> None:
+    """The one demo server that is real: the worker starts it and asks it for its tools."""
+    server = Server.objects.create(
+        name="workshop",
+        transport=Transport.STDIO,
+        command=sys.executable,
+        description="Converts units, dates, text and JSON; runs beside the worker.",
+        next_refresh_at=timezone.now(),
+    )
+    _record_creation(server)
+
+
+def _record_creation(server: Server) -> None:
+    changes.record(
+        actor=changes.SYSTEM,
+        subject=Subject.SERVER,
+        name=server.name,
+        action=Action.CREATED,
+        after={"transport": server.transport, "deferLoading": server.defer_loading},
+    )

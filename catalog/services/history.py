@@ -1,0 +1,18 @@
+"""Forgets what has served its time, so that tables grow with the catalog and not with the days."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import Max
+
+from catalog.models import RefreshRun
+from catalog.services import jobs
+
+KEEP_JOBS = timedelta(days=7)
+KEEP_RUNS = timedelta(days=90)
+
+
+def prune(*, now: datetime) -> None:
+    """The last run of a server is kept, however old: it is what its page shows."""
+    jobs.prune_jobs(before=now - KEEP_JOBS)
+    latest = RefreshRun.objects.order_by().values("server").annotate(last=Max("pk")).values("last")
+    RefreshRun.objects.filter(finished_at__lt=now - KEEP_RUNS).exclude(pk__in=latest).delete()

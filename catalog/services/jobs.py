@@ -1,0 +1,164 @@
+"""The life of a job row: asked for, woken, claimed, held, and ended.
+
+A message on the broker only wakes a worker. Losing one costs a few seconds until the sweep sends another;
+receiving one twice costs a claim that fails. A job may run twice, so what it does must bear that.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, connection, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from catalog.models.jobs import Job, JobKind, JobQuerySet, JobState
+
+logger = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=15)
+RENEW_EVERY_SECONDS = 5.0
+REWAKE_AFTER = timedelta(seconds=10)
+FIRST_RETRY_AFTER = timedelta(seconds=5)
+WAKE_AT_ONCE = 500
+
+Handler = Callable[[Job], None]
+
+
+class LostHold(Exception):
+    """Another worker took the job over; nothing of this attempt may be kept."""
+
+
+def request_job(*, kind: JobKind, subject: int = 0) -> Job:
+    """Ask for a job to run now. One that waits already serves, so a burst of requests is one job."""
+    now = timezone.now()
+    job, is_new = Job.objects.get_or_create(
+        kind=kind, subject=subject, state=JobState.WAITING, defaults={"run_after": now}
+    )
+    if not is_new and job.run_after > now:
+        Job.objects.filter(pk=job.pk, state=JobState.WAITING).update(run_after=now, woken_at=None)
+    return job
+
+
+def take_wakeable(*, now: datetime) -> list[int]:
+    """Ids of the jobs a worker should hear about, marked so that they are not sent again at once."""
+    quiet = Q(woken_at=None) | Q(woken_at__lt=now - REWAKE_AFTER)
+    wakeable = Job.objects.claimable(now=now).filter(quiet).order_by("run_after")
+    ids = list(wakeable.values_list("pk", flat=True)[:WAKE_AT_ONCE])
+    Job.objects.filter(pk__in=ids).update(woken_at=now)
+    return ids
+
+
+def claim_job(*, job_id: int, holder: str) -> Job | None:
+    """Take a job that is due, or say None: it is held, done, or another of its subject is running."""
+    now = timezone.now()
+    try:
+        with transaction.atomic():
+            claimed = Job.objects.claimable(now=now).filter(pk=job_id).update(
+                state=JobState.RUNNING,
+                held_by=holder,
+                held_until=now + LEASE,
+                attempts=F("attempts") + 1,
+                started_at=now,
+            )
+    except IntegrityError:
+        return None
+    return Job.objects.get(pk=job_id) if claimed else None
+
+
+@contextmanager
+def keep_held(job: Job) -> Iterator[None]:
+    """Renew the hold from a thread of its own until the block ends."""
+    done = threading.Event()
+
+    def renew() -> None:
+        try:
+            while not done.wait(RENEW_EVERY_SECONDS):
+                if not _held(job).update(held_until=timezone.now() + LEASE):
+                    return
+        finally:
+            connection.close()
+
+    renewer = threading.Thread(target=renew, name=f"hold-job-{job.pk}", daemon=True)
+    renewer.start()
+    try:
+        yield
+    finally:
+        done.set()
+        renewer.join()
+
+
+def confirm_held(job: Job) -> None:
+    """Call inside the transaction that stores the job's result. Raises LostHold to roll it back."""
+    if not _held(job).update(held_until=timezone.now() + LEASE):
+        raise LostHold(f"job {job.pk} was taken over by another worker")
+
+
+def run_job(*, job_id: int, holder: str, handlers: Mapping[JobKind, Handler]) -> bool:
+    """Claim one job and carry it out. False when there was nothing to do."""
+    job = claim_job(job_id=job_id, holder=holder)
+    if job is None:
+        return False
+    try:
+        with keep_held(job):
+            handlers[JobKind(job.kind)](job)
+    except LostHold as lost:
+        logger.warning("%s", lost)
+    except Exception as error:  # whatever it was, the row must say so
+        logger.exception("job %s (%s %s) failed", job.pk, job.kind, job.subject)
+        _end_attempt(job, error=f"{type(error).__name__}: {error}")
+    else:
+        _end(job, state=JobState.DONE)
+    return True
+
+
+def give_up_exhausted(*, now: datetime) -> int:
+    """Fail the jobs that took their worker down on every permitted attempt."""
+    return Job.objects.exhausted(now=now).update(
+        state=JobState.FAILED,
+        held_by="",
+        held_until=None,
+        finished_at=now,
+        error="given up: the worker was lost on every attempt",
+    )
+
+
+def prune_jobs(*, before: datetime) -> int:
+    """Forget the jobs that ended before a moment."""
+    ended = Job.objects.filter(state__in=[JobState.DONE, JobState.FAILED], finished_at__lt=before)
+    return ended.delete()[0]
+
+
+def _held(job: Job) -> JobQuerySet:
+    """This attempt's own hold: the attempt's number keeps a late worker from touching its successor."""
+    return Job.objects.filter(
+        pk=job.pk, state=JobState.RUNNING, held_by=job.held_by, attempts=job.attempts
+    )
+
+
+def _end(job: Job, *, state: JobState, error: str = "") -> None:
+    _held(job).update(
+        state=state, held_by="", held_until=None, finished_at=timezone.now(), error=error
+    )
+
+
+def _end_attempt(job: Job, *, error: str) -> None:
+    """Let a failed job wait for its next attempt, unless that was its last."""
+    if job.attempts >= job.max_attempts:
+        _end(job, state=JobState.FAILED, error=error)
+        return
+    retry_at = timezone.now() + FIRST_RETRY_AFTER * 2 ** (job.attempts - 1)
+    try:
+        with transaction.atomic():
+            _held(job).update(
+                state=JobState.WAITING,
+                held_by="",
+                held_until=None,
+                woken_at=None,
+                run_after=retry_at,
+                error=error,
+            )
+    except IntegrityError:  # a newer request for the same subject waits already and does the work
+        _end(job, state=JobState.FAILED, error=error)

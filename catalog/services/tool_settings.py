@@ -1,0 +1,65 @@
+"""What an editor sets on a tool; a refresh never touches it."""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from catalog.domain.choices import Loading
+from catalog.domain.errors import InvalidInput
+from catalog.models import Tool
+from catalog.models.changes import Action, Subject
+from catalog.models.jobs import JobKind
+from catalog.services import changes, jobs
+from catalog.services.tools import mark_changed
+
+MAX_KEYWORDS = 50
+MAX_KEYWORD_CHARS = 60
+
+
+@transaction.atomic
+def change_tool(
+    *,
+    tool: Tool,
+    actor: changes.Actor,
+    loading: Loading | None = None,
+    keywords: Sequence[str] | None = None,
+    hidden: bool | None = None,
+) -> Tool:
+    """Change what is given and leave the rest. A change that changes nothing leaves no record."""
+    row = Tool.objects.select_for_update().get(pk=tool.pk)
+    before = _settings_of(row)
+    if loading is not None:
+        row.loading = loading
+    if keywords is not None:
+        row.keywords = _clean_keywords(keywords)
+    if hidden is not None:
+        row.hidden = hidden
+    after = _settings_of(row)
+    if after == before:
+        return row
+    row.save(update_fields=["loading", "keywords", "hidden"])
+    changes.record(
+        actor=actor,
+        subject=Subject.TOOL,
+        name=row.qualified_name,
+        action=Action.CHANGED,
+        before=before,
+        after=after,
+    )
+    if after["keywords"] != before["keywords"]:
+        mark_changed([row.pk])
+        jobs.request_job(kind=JobKind.UPDATE_INDEX)
+    return row
+
+
+def _settings_of(tool: Tool) -> dict[str, object]:
+    return {"loading": str(tool.loading), "keywords": list(tool.keywords), "hidden": tool.hidden}
+
+
+def _clean_keywords(keywords: Sequence[str]) -> list[str]:
+    cleaned = list(dict.fromkeys(" ".join(keyword.split()) for keyword in keywords if keyword.strip()))
+    if len(cleaned) > MAX_KEYWORDS:
+        raise InvalidInput.at("keywords", f"at most {MAX_KEYWORDS} keywords")
+    if any(len(keyword) > MAX_KEYWORD_CHARS for keyword in cleaned):
+        raise InvalidInput.at("keywords", f"each at most {MAX_KEYWORD_CHARS} characters")
+    return cleaned

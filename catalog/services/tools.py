@@ -1,0 +1,142 @@
+"""Stores what a server says its tools are, beside what an admin has set for them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Max
+
+from catalog.domain import names
+from catalog.domain.choices import Kind
+from catalog.domain.definitions import Definition
+from catalog.models import CatalogVersion, Policy, Server, Tool, ToolRevision
+
+BATCH_ROWS = 500
+DEFINITION_FIELDS = (
+    "title",
+    "description",
+    "input_schema",
+    "output_schema",
+    "annotations",
+    "meta",
+    "extra",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Ids of the tools a listing touched. A tool that came back counts as added."""
+
+    added: tuple[int, ...]
+    changed: tuple[int, ...]
+    gone: tuple[int, ...]
+    unchanged_count: int
+
+    @property
+    def touched(self) -> tuple[int, ...]:
+        return self.added + self.changed + self.gone
+
+
+@transaction.atomic
+def store_definitions(*, server: Server, definitions: Sequence[Definition], now: datetime) -> Stored:
+    """Make the server's tools equal the listing, in one transaction; a reader sees all of it or none.
+
+    A tool that is no longer listed is marked gone, not deleted. Admin settings are left as they are.
+    An unchanged definition writes nothing.
+    """
+    known = {tool.name: tool for tool in server.tools.only("server", "name", "digest", "gone_at")}
+    listed = {definition.name: definition for definition in definitions}
+    new = [definition for name, definition in listed.items() if name not in known]
+    seen = [(known[name], definition) for name, definition in listed.items() if name in known]
+    changed = [(tool, definition) for tool, definition in seen if tool.digest != definition.digest]
+    gone = [tool.pk for name, tool in known.items() if name not in listed and tool.gone_at is None]
+    back = {tool.pk for tool, _ in seen if tool.gone_at is not None}
+
+    added = _create_tools(server, new, now)
+    _change_tools(changed, now)
+    Tool.objects.filter(pk__in=gone).update(gone_at=now)
+    Tool.objects.filter(pk__in=back).update(gone_at=None)
+    changed_ids = tuple(tool.pk for tool, _ in changed if tool.pk not in back)
+    stored = Stored(
+        added=(*added, *back),
+        changed=changed_ids,
+        gone=tuple(gone),
+        unchanged_count=len(seen) - len(back) - len(changed_ids),
+    )
+    mark_changed(stored.touched)
+    return stored
+
+
+def mark_changed(tool_ids: Sequence[int]) -> None:
+    """Give tools the catalog's next version, so that every index sees what it has to catch up with."""
+    if tool_ids:
+        Tool.objects.filter(pk__in=tool_ids).update(version=CatalogVersion.advance())
+
+
+def _create_tools(server: Server, definitions: Sequence[Definition], now: datetime) -> list[int]:
+    qualified = _name_tools(server, definitions)
+    tools = [
+        Tool(
+            server=server,
+            name=definition.name,
+            qualified_name=qualified[definition.name],
+            digest=definition.digest,
+            chars=definition.size.chars,
+            first_seen_at=now,
+            changed_at=now,
+            **_definition_values(definition),
+        )
+        for definition in definitions
+    ]
+    created = Tool.objects.bulk_create(tools, batch_size=BATCH_ROWS)
+    _create_revisions(
+        ((tool, definition, 1) for tool, definition in zip(created, definitions, strict=True)), now
+    )
+    return [tool.pk for tool in created]
+
+
+def _change_tools(changed: Sequence[tuple[Tool, Definition]], now: datetime) -> None:
+    tool_ids = [tool.pk for tool, _ in changed]
+    latest = dict(
+        ToolRevision.objects.filter(tool__in=tool_ids).values_list("tool").annotate(Max("number")).order_by()
+    )
+    for tool, definition in changed:
+        tool.digest, tool.chars, tool.changed_at = definition.digest, definition.size.chars, now
+        for field, value in _definition_values(definition).items():
+            setattr(tool, field, value)
+    fields = [*DEFINITION_FIELDS, "digest", "chars", "changed_at"]
+    Tool.objects.bulk_update([tool for tool, _ in changed], fields, batch_size=BATCH_ROWS)
+    _create_revisions(((tool, definition, latest[tool.pk] + 1) for tool, definition in changed), now)
+
+
+def _create_revisions(rows: Iterable[tuple[Tool, Definition, int]], now: datetime) -> None:
+    ToolRevision.objects.bulk_create(
+        (
+            ToolRevision(
+                tool=tool,
+                number=number,
+                digest=definition.digest,
+                definition=definition.to_wire(),
+                chars=definition.size.chars,
+                seen_at=now,
+            )
+            for tool, definition, number in rows
+        ),
+        batch_size=BATCH_ROWS,
+    )
+
+
+def _definition_values(definition: Definition) -> dict[str, object]:
+    return {field: getattr(definition, field) for field in DEFINITION_FIELDS}
+
+
+def _name_tools(server: Server, definitions: Sequence[Definition]) -> dict[str, str]:
+    """Names for new tools; only the names that could clash are looked up, not the whole catalog."""
+    kind = Kind(server.kind)
+    tool_ids = [names.ToolId(kind, server.name, definition.name) for definition in definitions]
+    candidates = {form(tool_id) for tool_id in tool_ids for form in (names.qualify, names.end_name)}
+    taken = Tool.objects.filter(qualified_name__in=candidates).values_list("qualified_name", flat=True)
+    search_tools = Policy.objects.values_list("search_tool_name", flat=True).distinct()
+    given = names.name_all(tool_ids, reserved={*taken, *search_tools})
+    return {tool_id.tool: name for tool_id, name in given.items()}

@@ -1,0 +1,68 @@
+"""Celery's way in. A task takes ids, may run twice, and holds no logic."""
+
+import logging
+import os
+import socket
+import threading
+
+from celery import shared_task
+from django.db import transaction
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from catalog.models import Heartbeat
+from catalog.models.jobs import JobKind
+from catalog.selectors.health import WORKER_PART
+from catalog.services import history, jobs, refresh, reindex
+
+logger = logging.getLogger(__name__)
+
+# A wake-up that no worker has read by then is repeated by the sweep.
+WAKE_UP_EXPIRES_SECONDS = 60
+
+HANDLERS: dict[JobKind, jobs.Handler] = {
+    JobKind.REFRESH_SERVER: refresh.run_refresh,
+    JobKind.UPDATE_INDEX: reindex.run_update,
+}
+
+
+def wake_workers() -> None:
+    """Tell the workers what is due. When the broker is away the rows wait for the next sweep."""
+    try:
+        for job_id in jobs.take_wakeable(now=timezone.now()):
+            run_job.apply_async((job_id,), expires=WAKE_UP_EXPIRES_SECONDS)
+    except (OperationalError, OSError) as error:
+        logger.warning("the broker cannot be reached, the sweep will wake the workers: %s", error)
+
+
+def wake_workers_on_commit() -> None:
+    transaction.on_commit(wake_workers)
+
+
+@shared_task(name="catalog.run_job", ignore_result=True, time_limit=600)
+def run_job(job_id: int) -> None:
+    if jobs.run_job(job_id=job_id, holder=_holder(), handlers=HANDLERS):
+        wake_workers()
+
+
+@shared_task(name="catalog.sweep_jobs", ignore_result=True, time_limit=60)
+def sweep_jobs() -> None:
+    now = timezone.now()
+    Heartbeat.objects.update_or_create(part=WORKER_PART, defaults={"at": now})
+    jobs.give_up_exhausted(now=now)
+    wake_workers()
+
+
+@shared_task(name="catalog.queue_due_refreshes", ignore_result=True, time_limit=60)
+def queue_due_refreshes() -> None:
+    if refresh.request_due_refreshes(now=timezone.now()):
+        wake_workers()
+
+
+@shared_task(name="catalog.prune_history", ignore_result=True, time_limit=600)
+def prune_history() -> None:
+    history.prune(now=timezone.now())
+
+
+def _holder() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"

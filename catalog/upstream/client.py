@@ -1,0 +1,149 @@
+"""Lists a server's tools: connects, reads every page, lets go, and judges what came."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+
+import anyio
+from mcp import Client, MCPError
+from mcp_types import METHOD_NOT_FOUND, Implementation
+
+from catalog.domain.choices import Transport
+from catalog.domain.connection import (
+    Connection,
+    FailureCode,
+    Limits,
+    Listing,
+    Rejected,
+    Rules,
+    UpstreamFailure,
+    resolve,
+)
+from catalog.upstream.definitions import judge_definitions
+from catalog.upstream.failures import Link, explain, explain_timeout
+from catalog.upstream.guard import Resolver, resolve_host
+from catalog.upstream.http import HttpLink
+from catalog.upstream.launch import prepare_launch
+from catalog.upstream.masking import present, secrets_of
+from catalog.upstream.pages import ToolSieve, read_pages
+from catalog.upstream.stdio import StdioLink
+
+OURSELVES = Implementation(name="toolsearch", version="1")
+LONGEST_MESSAGE = 500
+LONGEST_INSTRUCTIONS = 20_000
+
+_Heard = tuple[list[object], Listing]
+
+
+def list_tools(
+    connection: Connection,
+    *,
+    limits: Limits,
+    rules: Rules,
+    environment: Mapping[str, str] | None = None,
+    resolver: Resolver = resolve_host,
+) -> Listing:
+    """Ask a server for all its tools. Blocks for at most the limits' seconds and a few to clean up.
+
+    `${VAR}` references are filled in from `environment`, by default this process's own. Raises
+    UpstreamFailure for every way in which it can go wrong. Nothing the server started is left running, and
+    no secret value of the connection is in the failure, nor in the listing outside of `definitions`.
+    """
+    environment = os.environ if environment is None else environment
+    resolved = resolve(connection, environment)
+    tidy = partial(present, secrets=secrets_of(resolved))
+    make_link = partial(_make_link, resolved, limits, rules, environment, resolver)
+    outcome, stderr_tail = asyncio.run(_ask(resolved.transport, make_link, limits))
+    tail = tidy(stderr_tail)[-limits.stderr_tail_bytes :]
+    if isinstance(outcome, UpstreamFailure):
+        raise UpstreamFailure(outcome.code, tidy(outcome.message)[:LONGEST_MESSAGE], stderr_tail=tail)
+    found, listing = outcome
+    definitions, rejected = judge_definitions(found, limits)
+    return replace(
+        listing,
+        definitions=definitions,
+        rejected=tuple(Rejected(tidy(name), tidy(why)[:LONGEST_MESSAGE]) for name, why in rejected),
+        server_name=tidy(listing.server_name),
+        server_title=tidy(listing.server_title),
+        server_version=tidy(listing.server_version),
+        instructions=tidy(listing.instructions)[:LONGEST_INSTRUCTIONS],
+        stderr_tail=tail,
+    )
+
+
+def _make_link(
+    connection: Connection,
+    limits: Limits,
+    rules: Rules,
+    environment: Mapping[str, str],
+    resolver: Resolver,
+) -> Link:
+    if connection.transport is Transport.STDIO:
+        return StdioLink(prepare_launch(connection, rules.stdio, environment), limits)
+    if connection.transport is Transport.SNAPSHOT:
+        raise UpstreamFailure(FailureCode.INVALID_ADDRESS, "A snapshot has no server to connect to")
+    return HttpLink(connection, rules=rules.addresses, limits=limits, resolver=resolver)
+
+
+async def _ask(
+    transport: Transport, make_link: Callable[[], Link], limits: Limits
+) -> tuple[_Heard | UpstreamFailure, str]:
+    """One conversation, or two where a command ends on hearing the question that opens the newest protocol.
+
+    SSE belongs to the first protocol, so the question is not put there at all.
+    """
+    started = anyio.current_time()
+    try:
+        link = make_link()
+        outcome = await _converse(link, limits, "legacy" if transport is Transport.SSE else "auto")
+        if isinstance(outcome, UpstreamFailure) and outcome.code is FailureCode.EXITED:
+            left_seconds = limits.connect_timeout_seconds - (anyio.current_time() - started)
+            link = make_link()
+            outcome = await _converse(link, replace(limits, connect_timeout_seconds=left_seconds), "legacy")
+    except UpstreamFailure as failure:
+        return failure, ""
+    return outcome, link.stderr_tail
+
+
+async def _converse(link: Link, limits: Limits, mode: str) -> _Heard | UpstreamFailure:
+    sieve = ToolSieve()
+    heard: _Heard | None = None
+    failure: UpstreamFailure | None = None
+    timeout_seconds, is_listing = limits.connect_timeout_seconds, False
+    with anyio.CancelScope(deadline=anyio.current_time() + timeout_seconds) as scope:
+        try:
+            client = Client(sieve.strain(link.connect()), mode=mode, cache=None, client_info=OURSELVES)
+            async with client:
+                timeout_seconds, is_listing = limits.list_timeout_seconds, True
+                scope.deadline = anyio.current_time() + timeout_seconds
+                heard = await _read_tools(client, sieve, limits), _read_introduction(client)
+                scope.deadline = anyio.current_time() + limits.close_timeout_seconds
+        except Exception as error:
+            failure = explain(error, link, is_listing=is_listing)
+    if heard:
+        return heard  # and whatever happened on parting does not matter
+    return failure or explain_timeout(link, is_listing=is_listing, seconds=timeout_seconds)
+
+
+async def _read_tools(client: Client, sieve: ToolSieve, limits: Limits) -> list[object]:
+    try:
+        return await read_pages(client, sieve, limits)
+    except MCPError as error:
+        if error.code == METHOD_NOT_FOUND and client.server_capabilities.tools is None:
+            return []
+        raise
+
+
+def _read_introduction(client: Client) -> Listing:
+    about, tools = client.server_info, client.server_capabilities.tools
+    return Listing(
+        definitions=(),
+        server_name=about.name if about else "",
+        server_title=(about.title or "") if about else "",
+        server_version=about.version if about else "",
+        protocol_version=client.protocol_version,
+        instructions=client.instructions or "",
+        supports_list_changed=bool(tools and tools.list_changed),
+    )

@@ -1,0 +1,113 @@
+"""Turns whatever went wrong while talking to a server into one failure in words an admin can act on."""
+
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
+
+from mcp import MCPError
+from mcp_types import CONNECTION_CLOSED, UNSUPPORTED_PROTOCOL_VERSION
+from pydantic import ValidationError
+
+from catalog.domain.connection import FailureCode, UpstreamFailure
+
+# More than is shown in the end: a secret must not be cut in two before it is masked.
+LONGEST_QUOTE = 2000
+
+
+class Link(Protocol):
+    """A way to a server that knows its own troubles."""
+
+    @property
+    def stderr_tail(self) -> str: ...
+
+    @property
+    def noise(self) -> str:
+        """The first thing the server said that was no message."""
+
+    def connect(self) -> AbstractAsyncContextManager[tuple[Any, Any]]: ...
+
+    def failure(self) -> UpstreamFailure | None:
+        """The cause, where this side saw it; it tells more than what the session made of it."""
+
+    def ended(self) -> UpstreamFailure:
+        """The server went away by itself."""
+
+
+def explain(error: BaseException, link: Link, *, is_listing: bool) -> UpstreamFailure:
+    """The failure behind an error, which may be a group of them."""
+    if known := link.failure():
+        return known
+    leaves = list(_leaves(error))
+    for leaf in leaves:
+        if isinstance(leaf, UpstreamFailure):
+            return leaf
+    for leaf in leaves:
+        if isinstance(leaf, MCPError):
+            return _explain_answer(leaf, link, is_listing=is_listing)
+    return _explain_other(leaves[0])
+
+
+def explain_timeout(link: Link, *, is_listing: bool, seconds: float) -> UpstreamFailure:
+    if known := link.failure():
+        return known
+    if link.noise:
+        return UpstreamFailure(
+            FailureCode.NOT_MCP,
+            f"The server did not answer within {seconds:g} s, and wrote what is no MCP message: {link.noise}",
+        )
+    if is_listing:
+        return UpstreamFailure(
+            FailureCode.LIST_TIMEOUT, f"The server connected, but did not list its tools within {seconds:g} s"
+        )
+    return UpstreamFailure(
+        FailureCode.CONNECT_TIMEOUT, f"The server did not answer MCP's greeting within {seconds:g} s"
+    )
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for part in error.exceptions:
+            yield from _leaves(part)
+    else:
+        yield error
+
+
+def _explain_answer(error: MCPError, link: Link, *, is_listing: bool) -> UpstreamFailure:
+    if error.code == CONNECTION_CLOSED:
+        return link.ended()
+    if error.code == UNSUPPORTED_PROTOCOL_VERSION:
+        return _wrong_protocol(error.message)
+    if is_listing:
+        return UpstreamFailure(
+            FailureCode.LIST_REFUSED, f"The server answered tools/list with an error: {_quote(error.message)}"
+        )
+    return UpstreamFailure(
+        FailureCode.NOT_MCP,
+        f"Something answers, but not as an MCP server does: {_quote(error.message)}",
+    )
+
+
+def _explain_other(error: BaseException) -> UpstreamFailure:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(step) for step in first["loc"])
+        return UpstreamFailure(
+            FailureCode.NOT_MCP, f"The server's answer is not what MCP asks for: {place}: {first['msg']}"
+        )
+    # The SDK raises this bare; its text is all there is to know it by.
+    if isinstance(error, RuntimeError) and "protocol version" in str(error):
+        return _wrong_protocol(str(error))
+    return UpstreamFailure(
+        FailureCode.UNEXPECTED, f"The connection failed: {type(error).__name__}: {_quote(str(error))}"
+    )
+
+
+def _wrong_protocol(said: str) -> UpstreamFailure:
+    return UpstreamFailure(
+        FailureCode.WRONG_PROTOCOL,
+        f"The server speaks a version of MCP that is not known here, so update it: {_quote(said)}",
+    )
+
+
+def _quote(text: str) -> str:
+    return text[:LONGEST_QUOTE]

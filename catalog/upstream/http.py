@@ -1,0 +1,104 @@
+"""Reaches a server over streamable HTTP or SSE."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from catalog.domain.addresses import AddressRules
+from catalog.domain.choices import Transport
+from catalog.domain.connection import Connection, FailureCode, Limits, UpstreamFailure
+from catalog.upstream.guard import GuardedTransport, Resolver
+from catalog.upstream.http_failures import explain_status
+
+# For one of a host's addresses: the next is tried after that.
+ADDRESS_TIMEOUT_SECONDS = 5.0
+
+
+class HttpLink:
+    """One conversation over HTTP. The limits' deadlines are the caller's to keep."""
+
+    stderr_tail = ""
+    noise = ""
+
+    def __init__(
+        self, connection: Connection, *, rules: AddressRules, limits: Limits, resolver: Resolver
+    ) -> None:
+        _check_url(connection.url)
+        _check_headers(connection)
+        self._connection = connection
+        self._limits = limits
+        is_sse = connection.transport is Transport.SSE
+        # Over streamable HTTP a server may well refuse the GET and DELETE that the SDK tries.
+        self._guard = GuardedTransport(
+            rules=rules,
+            limits=limits,
+            resolver=resolver,
+            telling_methods=frozenset({"GET", "POST"} if is_sse else {"POST"}),
+        )
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[tuple[Any, Any]]:
+        if self._connection.transport is Transport.SSE:
+            async with sse_client(self._connection.url, httpx_client_factory=self._make_client) as streams:
+                yield streams
+            return
+        async with (
+            self._make_client() as client,
+            streamable_http_client(
+                self._connection.url, http_client=client, max_sse_event_size=self._limits.max_total_bytes
+            ) as streams,
+        ):
+            yield streams
+
+    def failure(self) -> UpstreamFailure | None:
+        if self._guard.failure:
+            return self._guard.failure
+        if self._guard.last_answer is None:
+            return None
+        sent_token = "authorization" in {name.lower() for name in self._connection.headers}
+        return explain_status(self._guard.last_answer, sent_token=sent_token)
+
+    def ended(self) -> UpstreamFailure:
+        return UpstreamFailure(
+            FailureCode.DISCONNECTED, "The server closed the connection before it answered"
+        )
+
+    def _make_client(
+        self,
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+    ) -> httpx2.AsyncClient:
+        """A client that takes nothing from the environment. The parameters are those of the SDK's factory."""
+        return httpx2.AsyncClient(
+            transport=self._guard,
+            headers={**self._connection.headers, "accept-encoding": "identity"},
+            timeout=httpx2.Timeout(None, connect=ADDRESS_TIMEOUT_SECONDS),
+            trust_env=False,
+        )
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = httpx2.URL(url)
+        is_usable = parts.scheme in {"http", "https"} and bool(parts.host)
+    except (httpx2.InvalidURL, UnicodeError):
+        is_usable = False
+    if not is_usable:
+        raise UpstreamFailure(
+            FailureCode.INVALID_ADDRESS,
+            "The address must be a whole URL that begins with http:// or https://",
+        )
+
+
+def _check_headers(connection: Connection) -> None:
+    for name, value in connection.headers.items():
+        if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
+            shown = name if name.isascii() and name.isprintable() else "One"
+            raise UpstreamFailure(
+                FailureCode.INVALID_ADDRESS, f"{shown}: a header may hold printable ASCII characters only"
+            )

@@ -1,0 +1,89 @@
+"""Words for what goes wrong on the way to an HTTP server, and for its refusals. No word comes from a URL's path."""
+
+import ssl
+from collections.abc import Iterator
+
+import httpx2
+
+from catalog.domain.connection import FailureCode, UpstreamFailure
+
+_ADVICE = {
+    404: "Nothing is at this address (404): check the path, which often ends in /mcp or /sse",
+    405: "The server takes no MCP messages at this path (405): check it, or try the other of http and sse",
+    429: "The server asks for fewer requests (429): refresh it less often",
+}
+
+
+def explain_network_error(error: httpx2.TransportError, host: str) -> UpstreamFailure:
+    if broken := next((cause for cause in _causes(error) if isinstance(cause, ssl.SSLError)), None):
+        return _explain_tls(broken, host)
+    if isinstance(error, httpx2.ConnectTimeout):
+        return UpstreamFailure(
+            FailureCode.CONNECT_TIMEOUT, f"The host {host} does not answer: check the address"
+        )
+    if isinstance(error, httpx2.ConnectError):
+        return UpstreamFailure(
+            FailureCode.REFUSED,
+            f"The host {host} refused the connection: is the server running on that port?",
+        )
+    if isinstance(error, httpx2.RemoteProtocolError):
+        return UpstreamFailure(FailureCode.NOT_MCP, f"What answers at {host} does not speak HTTP")
+    if isinstance(error, httpx2.LocalProtocolError):
+        return UpstreamFailure(
+            FailureCode.INVALID_ADDRESS, "A header has a name or value that HTTP does not allow"
+        )
+    return UpstreamFailure(FailureCode.DISCONNECTED, f"The host {host} broke off the connection")
+
+
+def explain_status(answer: httpx2.Response, *, sent_token: bool) -> UpstreamFailure | None:
+    """What a refusal by status means; None where the answer's body says more than its status."""
+    status = answer.status_code
+    if status == 401:
+        return UpstreamFailure(FailureCode.UNAUTHORIZED, _explain_missing_token(sent_token=sent_token))
+    if status == 403:
+        return UpstreamFailure(
+            FailureCode.UNAUTHORIZED, "The server refuses access (403): the token may lack a right"
+        )
+    if 300 <= status < 400:
+        return _explain_redirect(answer)
+    if status in _ADVICE:
+        return UpstreamFailure(FailureCode.HTTP_STATUS, _ADVICE[status])
+    is_json = answer.headers.get("content-type", "").startswith("application/json")
+    if status < 400 or (is_json and status < 500):
+        return None
+    blame = "has an error of its own" if status >= 500 else "refuses the request"
+    return UpstreamFailure(FailureCode.HTTP_STATUS, f"The server {blame} (HTTP status {status})")
+
+
+def _explain_missing_token(*, sent_token: bool) -> str:
+    if sent_token:
+        return "The server refused the token (401): paste a valid one as a header"
+    return "The server needs a token: paste it as a header, as in Authorization: Bearer …"
+
+
+def _explain_redirect(answer: httpx2.Response) -> UpstreamFailure:
+    try:
+        host = httpx2.URL(answer.headers.get("location", "")).host
+    except httpx2.InvalidURL:
+        host = ""
+    where = f"to {host}" if host else "elsewhere"
+    return UpstreamFailure(
+        FailureCode.REDIRECTED, f"The server redirects {where}, which is not followed: give the final address"
+    )
+
+
+def _explain_tls(error: ssl.SSLError, host: str) -> UpstreamFailure:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return UpstreamFailure(
+            FailureCode.TLS, f"The certificate of {host} is not trusted: {error.verify_message}"
+        )
+    return UpstreamFailure(
+        FailureCode.TLS,
+        f"No secure connection to {host} ({error.reason or 'TLS failed'}): is it http, not https?",
+    )
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

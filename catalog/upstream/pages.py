@@ -1,0 +1,110 @@
+"""Reads every page of `tools/list`, within limits."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import Context
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from mcp import Client
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCResponse
+
+from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
+
+Streams = AbstractAsyncContextManager[tuple[Any, Any]]  # the SDK gives the pair no public name
+
+
+class ToolSieve:
+    """Takes the tools out of each page on its way to the session, and keeps them.
+
+    The SDK checks a page as a whole, so one bad definition would cost all the others. It is given an empty page
+    instead, and each definition is judged by itself later.
+    """
+
+    def __init__(self) -> None:
+        self._page: object = None
+
+    @asynccontextmanager
+    async def strain(self, streams: Streams) -> AsyncIterator[tuple[Any, Any]]:
+        async with streams as (incoming, outgoing):
+            yield _Strained(incoming, self), outgoing
+
+    def take_out_tools(self, item: SessionMessage | Exception) -> None:
+        if not isinstance(item, SessionMessage) or not isinstance(item.message, JSONRPCResponse):
+            return
+        if "tools" in item.message.result:
+            self._page = item.message.result["tools"]
+            item.message.result = {**item.message.result, "tools": []}
+
+    def hand_over(self) -> list[object]:
+        page, self._page = self._page, None
+        if not isinstance(page, list):
+            raise UpstreamFailure(
+                FailureCode.NOT_MCP, "The server's answer to tools/list holds no list of tools"
+            )
+        return page
+
+
+class _Strained:
+    """A read stream as the SDK's session uses one, passing each message by the sieve."""
+
+    def __init__(self, incoming: Any, sieve: ToolSieve) -> None:
+        self._incoming = incoming
+        self._sieve = sieve
+
+    @property
+    def last_context(self) -> Context | None:
+        context: Context | None = getattr(self._incoming, "last_context", None)
+        return context
+
+    async def receive(self) -> SessionMessage | Exception:
+        item: SessionMessage | Exception = await self._incoming.receive()
+        self._sieve.take_out_tools(item)
+        return item
+
+    async def aclose(self) -> None:
+        await self._incoming.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+async def read_pages(client: Client, sieve: ToolSieve, limits: Limits) -> list[object]:
+    """All definitions, unjudged. Raises UpstreamFailure where the server does not come to an end."""
+    found: list[object] = []
+    followed: set[str] = set()
+    cursor: str | None = None
+    for _ in range(limits.max_pages):
+        cursor = (await client.list_tools(cursor=cursor)).next_cursor
+        found += sieve.hand_over()
+        if len(found) > limits.max_tools:
+            raise UpstreamFailure(
+                FailureCode.TOO_MANY_TOOLS, f"The server lists more than {limits.max_tools} tools"
+            )
+        if not cursor:
+            return found
+        if cursor in followed:
+            raise UpstreamFailure(
+                FailureCode.REPEATED_CURSOR,
+                "The server's pages lead in a circle: it gave the same cursor twice",
+            )
+        followed.add(cursor)
+    raise UpstreamFailure(
+        FailureCode.TOO_MANY_PAGES, f"The server's list did not end after {limits.max_pages} pages"
+    )

@@ -1,0 +1,69 @@
+"""API keys: made and shown once, revoked at once."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from catalog.domain.errors import InvalidInput
+from catalog.models import Policy
+from catalog.models.changes import Action, Subject
+from catalog.services import changes
+from sessions.domain import keys
+from sessions.models import ApiKey, Scope
+
+DEFAULT_POLICY = "default"
+MAX_NAME_CHARS = 100
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NewKey:
+    """`text` is the key itself: show it once, keep it nowhere."""
+
+    key: ApiKey
+    text: str
+
+
+@transaction.atomic
+def create_key(
+    *,
+    name: str,
+    actor: changes.Actor,
+    policy: Policy | None = None,
+    scope: Scope = Scope.AGENT,
+    expires_at: datetime | None = None,
+) -> NewKey:
+    """Make a key bound to a policy, `default` unless another is given."""
+    name = name.strip()
+    if not 0 < len(name) <= MAX_NAME_CHARS:
+        raise InvalidInput.at("name", f"must have 1 to {MAX_NAME_CHARS} characters")
+    if expires_at is not None and expires_at <= timezone.now():
+        raise InvalidInput.at("expires_at", "must be in the future")
+    made = keys.make_key()
+    key = ApiKey.objects.create(
+        name=name,
+        prefix=made.prefix,
+        digest=keys.digest_key(made.text, pepper=settings.SECRET_KEY),
+        scope=scope,
+        policy=policy or Policy.objects.get(slug=DEFAULT_POLICY),
+        created_by=actor.user,
+        expires_at=expires_at,
+    )
+    _record(key, actor, Action.CREATED, after={"scope": str(scope), "policy": key.policy.slug})
+    return NewKey(key=key, text=made.text)
+
+
+@transaction.atomic
+def revoke_key(*, key: ApiKey, actor: changes.Actor) -> None:
+    """In force at once. Revoking twice changes nothing the second time."""
+    now = timezone.now()
+    if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now):
+        _record(key, actor, Action.CHANGED, after={"revoked_at": now.isoformat(timespec="seconds")})
+
+
+def _record(key: ApiKey, actor: changes.Actor, action: Action, *, after: dict[str, object]) -> None:
+    changes.record(
+        actor=actor, subject=Subject.KEY, name=f"{key.name} ({key.prefix})", action=action, after=after
+    )

@@ -1,0 +1,182 @@
+"""A job is a row: claimed by one worker at a time, given up by a dead one, run until it is done."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from catalog.models import Job
+from catalog.models.jobs import JobKind, JobState
+from catalog.services import jobs
+
+pytestmark = pytest.mark.django_db
+
+REFRESH = JobKind.REFRESH_SERVER
+
+
+def run(job: Job, handler: Callable[[Job], None], holder: str = "worker-a") -> bool:
+    return jobs.run_job(job_id=job.pk, holder=holder, handlers={REFRESH: handler})
+
+
+def ends(job: Job) -> Job:
+    job.refresh_from_db()
+    return job
+
+
+def abandon(job: Job) -> None:
+    """What a worker killed with -9 leaves: the hold, not renewed any more."""
+    Job.objects.filter(pk=job.pk).update(held_until=timezone.now() - timedelta(seconds=1))
+
+
+class TestRequest:
+    def test_burst_is_one_job(self) -> None:
+        requested = {jobs.request_job(kind=REFRESH, subject=7).pk for _ in range(5)}
+        assert len(requested) == 1
+
+    def test_request_while_one_runs_waits_for_its_own_turn(self) -> None:
+        first = jobs.request_job(kind=REFRESH, subject=7)
+        assert jobs.claim_job(job_id=first.pk, holder="worker-a")
+        second = jobs.request_job(kind=REFRESH, subject=7)
+        assert second.pk != first.pk
+        assert jobs.claim_job(job_id=second.pk, holder="worker-b") is None
+        assert ends(second).state == JobState.WAITING
+
+    def test_request_brings_a_waiting_retry_forward(self) -> None:
+        job = jobs.request_job(kind=REFRESH, subject=7)
+        Job.objects.filter(pk=job.pk).update(run_after=timezone.now() + timedelta(hours=1))
+        jobs.request_job(kind=REFRESH, subject=7)
+        assert jobs.claim_job(job_id=job.pk, holder="worker-a") is not None
+
+
+class TestClaim:
+    def test_second_worker_does_nothing(self) -> None:
+        job = jobs.request_job(kind=REFRESH)
+        assert jobs.claim_job(job_id=job.pk, holder="worker-a") is not None
+        assert jobs.claim_job(job_id=job.pk, holder="worker-b") is None
+
+    def test_not_before_its_time(self) -> None:
+        job = jobs.request_job(kind=REFRESH)
+        Job.objects.update(run_after=timezone.now() + timedelta(minutes=1))
+        assert jobs.claim_job(job_id=job.pk, holder="worker-a") is None
+
+    def test_abandoned_job_is_taken_over(self) -> None:
+        job = jobs.request_job(kind=REFRESH)
+        jobs.claim_job(job_id=job.pk, holder="worker-a")
+        abandon(job)
+        taken = jobs.claim_job(job_id=job.pk, holder="worker-b")
+        assert taken is not None
+        assert (taken.held_by, taken.attempts) == ("worker-b", 2)
+
+    def test_database_refuses_a_running_job_that_nobody_holds(self) -> None:
+        job = jobs.request_job(kind=REFRESH)
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING)
+
+
+class TestRun:
+    def test_done_once(self) -> None:
+        job, seen = jobs.request_job(kind=REFRESH, subject=3), []
+        assert run(job, lambda held: seen.append(held.subject))
+        assert not run(job, lambda held: seen.append(held.subject))
+        assert seen == [3]
+        assert ends(job).state == JobState.DONE
+        assert job.finished_at is not None
+
+    def test_failure_waits_and_says_why(self) -> None:
+        job = jobs.request_job(kind=REFRESH)
+        run(job, _fail)
+        assert (ends(job).state, job.error) == (JobState.WAITING, "RuntimeError: no luck")
+        assert job.run_after > timezone.now()
+
+    def test_attempts_are_capped(self) -> None:
+        job = jobs.request_job(kind=REFRESH)
+        for _ in range(job.max_attempts):
+            Job.objects.update(run_after=timezone.now())
+            run(job, _fail)
+        assert ends(job).state == JobState.FAILED
+        assert not run(job, _fail)
+
+    def test_failure_makes_way_for_a_newer_request(self) -> None:
+        job = jobs.request_job(kind=REFRESH, subject=1)
+
+        def fail_after_a_new_request(_: Job) -> None:
+            jobs.request_job(kind=REFRESH, subject=1)
+            raise RuntimeError("no luck")
+
+        run(job, fail_after_a_new_request)
+        assert ends(job).state == JobState.FAILED
+        assert Job.objects.open().count() == 1
+
+    def test_late_worker_cannot_end_its_successors_attempt(self) -> None:
+        job = jobs.request_job(kind=REFRESH)
+
+        def be_overtaken(_: Job) -> None:
+            abandon(job)
+            assert jobs.claim_job(job_id=job.pk, holder="worker-b")
+
+        run(job, be_overtaken)
+        assert (ends(job).state, job.held_by) == (JobState.RUNNING, "worker-b")
+
+    def test_late_worker_cannot_store_its_result(self) -> None:
+        job = jobs.request_job(kind=REFRESH)
+        held = jobs.claim_job(job_id=job.pk, holder="worker-a")
+        assert held is not None
+        abandon(job)
+        jobs.claim_job(job_id=job.pk, holder="worker-b")
+        with pytest.raises(jobs.LostHold), transaction.atomic():
+            jobs.confirm_held(held)
+
+    def test_hold_is_renewed_while_the_job_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(jobs, "RENEW_EVERY_SECONDS", 0.0)
+        job = jobs.request_job(kind=REFRESH)
+        held = jobs.claim_job(job_id=job.pk, holder="worker-a")
+        assert held is not None
+        renewals: list[object] = []
+
+        class Held:
+            def update(self, **values: object) -> int:
+                renewals.append(values["held_until"])
+                return len(renewals) < 3
+
+        monkeypatch.setattr(jobs, "_held", lambda job: Held())
+        with jobs.keep_held(held):
+            while len(renewals) < 3:
+                pass
+        assert len(renewals) == 3
+
+
+class TestSweep:
+    def test_wakes_each_job_once_until_it_is_overdue(self) -> None:
+        job, now = jobs.request_job(kind=REFRESH), timezone.now()
+        assert jobs.take_wakeable(now=now) == [job.pk]
+        assert jobs.take_wakeable(now=now) == []
+        assert jobs.take_wakeable(now=now + jobs.REWAKE_AFTER * 2) == [job.pk]
+
+    def test_wakes_what_a_dead_worker_held(self) -> None:
+        job, now = jobs.request_job(kind=REFRESH), timezone.now()
+        jobs.take_wakeable(now=now)
+        jobs.claim_job(job_id=job.pk, holder="worker-a")
+        assert jobs.take_wakeable(now=now + jobs.REWAKE_AFTER * 1.1) == []
+        assert jobs.take_wakeable(now=now + jobs.LEASE * 1.1) == [job.pk]
+
+    def test_gives_up_a_job_that_kills_its_workers(self) -> None:
+        job = jobs.request_job(kind=REFRESH)
+        for _ in range(job.max_attempts):
+            jobs.claim_job(job_id=job.pk, holder="worker-a")
+            abandon(job)
+        assert jobs.take_wakeable(now=timezone.now()) == []
+        assert jobs.give_up_exhausted(now=timezone.now()) == 1
+        assert ends(job).state == JobState.FAILED
+
+    def test_prunes_what_ended_long_ago(self) -> None:
+        run(jobs.request_job(kind=REFRESH, subject=1), lambda _: None)
+        jobs.request_job(kind=REFRESH, subject=2)
+        assert jobs.prune_jobs(before=timezone.now() - timedelta(days=1)) == 0
+        assert jobs.prune_jobs(before=timezone.now() + timedelta(days=1)) == 1
+        assert Job.objects.get().subject == 2
+
+
+def _fail(_: Job) -> None:
+    raise RuntimeError("no luck")

@@ -1,0 +1,51 @@
+"""Builds rows for tests: every value has a default, name only what the test is about."""
+
+from itertools import count
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+
+from catalog.access import Role
+from catalog.domain.choices import Transport
+from catalog.domain.definitions import Definition
+from catalog.models import Policy, Server, Tool
+from catalog.services import tools
+
+_numbers = count(1)
+PASSWORD = "correct horse battery staple"
+
+
+def make_user(role: Role, **values: Any) -> User:
+    user = User.objects.create_user(
+        username=values.pop("username", f"{role.group}-{next(_numbers)}"), password=PASSWORD, **values
+    )
+    if role is not Role.NONE:
+        user.groups.add(Group.objects.get(name=role.group))
+    return user
+
+
+def make_server(**values: Any) -> Server:
+    values.setdefault("name", f"server-{next(_numbers)}")
+    values.setdefault("transport", Transport.SNAPSHOT)
+    return Server.objects.create(**values)
+
+
+def make_tool(*, server: Server | None = None, **values: Any) -> Tool:
+    """Admin settings (`loading`, `keywords`, `hidden`) beside the definition's own fields."""
+    settings = {field: values.pop(field) for field in ("loading", "keywords", "hidden") if field in values}
+    server = server or make_server()
+    definition = Definition(name=values.pop("name", f"tool_{next(_numbers)}"), **values)
+    known = [_definition_of(tool) for tool in server.tools.filter(gone_at=None)]
+    tools.store_definitions(server=server, definitions=[*known, definition], now=timezone.now())
+    Tool.objects.filter(server=server, name=definition.name).update(**settings)
+    return Tool.objects.get(server=server, name=definition.name)
+
+
+def make_policy(**values: Any) -> Policy:
+    values.setdefault("slug", f"policy-{next(_numbers)}")
+    return Policy.objects.create(**values)
+
+
+def _definition_of(tool: Tool) -> Definition:
+    return Definition.from_wire(tool.revisions.order_by("-number").values_list("definition", flat=True)[0])

@@ -1,0 +1,108 @@
+"""Settings are read from the environment, and what cannot be understood stops the start in one line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolsearch_site.environment import BadSetting, read_environment
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD_SECRET = "a-very-long-and-random-text-of-letters-9471"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> dict[str, str]:
+    return {"TOOLSEARCH_DATA": str(tmp_path / "data")}
+
+
+BAD_SETTINGS = [
+    ("DEBUG", "maybe"),
+    ("PORT", "eighty"),
+    ("PORT", "70000"),
+    ("DATABASE_URL", "mysql://root@localhost/tools"),
+    ("DATABASE_URL", "postgres://localhost"),
+    ("DATABASE_URL", "postgres://user:canary@localhost:port/tools"),
+    ("CELERY_BROKER_URL", "kafka://localhost"),
+    ("CELERY_BROKER_URL", "redis://"),
+    ("CACHE_URL", "memcached://localhost"),
+    ("SECRET_KEY", "short-canary"),
+    ("SECRET_KEY", "changeme-changeme-changeme-changeme-changeme"),
+    ("TOOLSEARCH_ENCRYPTION_KEY", "canary"),
+    ("ALLOWED_HOSTS", "https://tools.example.com/"),
+    ("TOOLSEARCH_DATA", "/proc/no/such/place"),
+    ("TOOLSEARCH_STDIO", "npx,,uvx"),
+    ("TOOLSEARCH_PRIVATE_ADDRESSES", "some"),
+]
+
+
+class TestBadSettings:
+    @pytest.mark.parametrize(("name", "value"), BAD_SETTINGS)
+    def test_names_the_variable_and_shows_no_secret(self, data: dict[str, str], name: str, value: str) -> None:
+        with pytest.raises(BadSetting) as caught:
+            read_environment({**data, name: value})
+        assert str(caught.value).startswith(f"{name}: ")
+        assert "canary" not in str(caught.value)
+
+    @pytest.mark.parametrize(("name", "value"), BAD_SETTINGS)
+    def test_stops_the_start_with_one_line(self, data: dict[str, str], name: str, value: str) -> None:
+        plain = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
+        ended = subprocess.run(
+            [sys.executable, "manage.py", "up", "--port", "1"],
+            cwd=ROOT,
+            env={**plain, **data, name: value},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 1
+        assert ended.stdout == ""
+        assert ended.stderr.splitlines() == [ended.stderr.strip()]
+        assert ended.stderr.startswith(f"toolsearch: {name}: ")
+
+    def test_server_deployment_needs_a_secret_key(self, data: dict[str, str]) -> None:
+        with pytest.raises(BadSetting, match="^SECRET_KEY: is missing"):
+            read_environment({**data, "DATABASE_URL": "postgres://localhost/tools"})
+
+
+class TestGoodSettings:
+    def test_nothing_set_is_embedded(self, data: dict[str, str]) -> None:
+        environment = read_environment(data)
+        assert environment.is_embedded
+        assert not environment.debug
+        assert environment.port == 8000
+        assert environment.allowed_hosts == ("localhost", "127.0.0.1", "[::1]")
+
+    def test_database_address_is_taken_apart(self, data: dict[str, str]) -> None:
+        url = "postgres://us%40er:p%2Fw@db.example.com:6432/tools?sslmode=require"
+        database = read_environment({**data, "DATABASE_URL": url, "SECRET_KEY": GOOD_SECRET}).database
+        assert database is not None
+        assert (database.user, database.password) == ("us@er", "p/w")
+        assert (database.host, database.port, database.name) == ("db.example.com", "6432", "tools")
+        assert database.options == {"sslmode": "require"}
+        assert "p/w" not in repr(database)
+
+    def test_broker_server_alone_ends_embedded_mode(self, data: dict[str, str]) -> None:
+        settings = {**data, "CELERY_BROKER_URL": "redis://localhost:6379/0", "SECRET_KEY": GOOD_SECRET}
+        assert not read_environment(settings).is_embedded
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("", (None, None)),
+            ("off", (False, None)),
+            ("on", (True, None)),
+            ("npx, uvx", (True, frozenset({"npx", "uvx"}))),
+        ],
+    )
+    def test_stdio_is_on_off_or_a_list(
+        self, data: dict[str, str], text: str, expected: tuple[bool | None, frozenset[str] | None]
+    ) -> None:
+        environment = read_environment({**data, "TOOLSEARCH_STDIO": text})
+        assert (environment.stdio_enabled, environment.stdio_commands) == expected
+
+    def test_data_folder_is_private(self, data: dict[str, str]) -> None:
+        folder = read_environment(data).data_folder
+        assert folder.stat().st_mode & 0o077 == 0

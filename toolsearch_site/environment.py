@@ -1,0 +1,217 @@
+"""Reads every setting from the environment, and refuses loudly what it cannot understand."""
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from catalog.sealing import parse_keys
+
+TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
+FALSE_WORDS = frozenset({"0", "false", "no", "off"})
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+SECRET_KEY_MIN_CHARS = 32
+SAMPLE_SECRETS = ("change-me", "changeme", "django-insecure-", "your-secret", "secret-key")
+HOST_PATTERN = re.compile(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\*")
+
+
+class BadSetting(Exception):
+    """One variable cannot be understood. The message never holds a secret value."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"{name}: {problem}")
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseAddress:
+    name: str
+    user: str
+    password: str
+    host: str
+    port: str
+    options: Mapping[str, str]
+
+    def __repr__(self) -> str:
+        return f"DatabaseAddress({self.host or 'local socket'}/{self.name})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Environment:
+    """What the operator set. `None` means: not set, use the embedded part."""
+
+    data_folder: Path
+    database: DatabaseAddress | None
+    broker_url: str | None
+    cache_url: str | None
+    secret_key: str | None
+    encryption_keys: tuple[str, ...]
+    allowed_hosts: tuple[str, ...]
+    debug: bool
+    port: int
+    bench_data: Path
+    stdio_enabled: bool | None
+    stdio_commands: frozenset[str] | None
+    private_addresses: bool | None
+
+    @property
+    def is_embedded(self) -> bool:
+        """Everything on this machine: no database server and no broker server."""
+        return self.database is None and self.broker_url is None
+
+
+def read_environment(variables: Mapping[str, str]) -> Environment:
+    """Parse all variables. Raises BadSetting for the first that cannot be understood."""
+    stdio_enabled, stdio_commands = _read_stdio(variables)
+    environment = Environment(
+        data_folder=_read_folder(variables),
+        database=_read_database(variables),
+        broker_url=_read_url(variables, "CELERY_BROKER_URL", ("redis", "rediss", "amqp", "amqps")),
+        cache_url=_read_url(variables, "CACHE_URL", ("redis", "rediss")),
+        secret_key=_read_secret_key(variables),
+        encryption_keys=_read_encryption_keys(variables),
+        allowed_hosts=_read_hosts(variables),
+        debug=_read_flag(variables, "DEBUG", default=False),
+        port=_read_port(variables),
+        bench_data=Path(_text(variables, "TOOLSEARCH_BENCH_DATA") or "../shared/data"),
+        stdio_enabled=stdio_enabled,
+        stdio_commands=stdio_commands,
+        private_addresses=_read_optional_flag(variables, "TOOLSEARCH_PRIVATE_ADDRESSES"),
+    )
+    if environment.secret_key is None and not environment.debug and not environment.is_embedded:
+        raise BadSetting("SECRET_KEY", "is missing; a deployment with a database or broker server needs one")
+    return environment
+
+
+def _text(variables: Mapping[str, str], name: str) -> str:
+    return variables.get(name, "").strip()
+
+
+def _read_flag(variables: Mapping[str, str], name: str, *, default: bool) -> bool:
+    flag = _read_optional_flag(variables, name)
+    return default if flag is None else flag
+
+
+def _read_optional_flag(variables: Mapping[str, str], name: str) -> bool | None:
+    word = _text(variables, name).lower()
+    if not word:
+        return None
+    if word in TRUE_WORDS:
+        return True
+    if word in FALSE_WORDS:
+        return False
+    raise BadSetting(name, f"'{word}' is neither on nor off; use 1 or 0")
+
+
+def _read_port(variables: Mapping[str, str]) -> int:
+    text = _text(variables, "PORT") or "8000"
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        raise BadSetting("PORT", f"'{text}' is not a port number from 1 to 65535")
+    return int(text)
+
+
+def _read_folder(variables: Mapping[str, str]) -> Path:
+    folder = Path(_text(variables, "TOOLSEARCH_DATA") or "var").expanduser().absolute()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink(missing_ok=True)
+    except OSError as problem:
+        raise BadSetting("TOOLSEARCH_DATA", f"'{folder}' cannot be used as a folder: {problem.strerror}") from None
+    return folder
+
+
+def _read_database(variables: Mapping[str, str]) -> DatabaseAddress | None:
+    text = _text(variables, "DATABASE_URL")
+    if not text:
+        return None
+    parts = _split_url("DATABASE_URL", text, ("postgres", "postgresql"))
+    name = unquote(parts.path.lstrip("/"))
+    if not name or "/" in name:
+        raise BadSetting("DATABASE_URL", "names no database; use postgres://user:password@host:port/database")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    return DatabaseAddress(
+        name=name,
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        host=options.pop("host", "") or parts.hostname or "",
+        port=str(parts.port or ""),
+        options=options,
+    )
+
+
+def _read_url(variables: Mapping[str, str], name: str, schemes: tuple[str, ...]) -> str | None:
+    text = _text(variables, name)
+    if not text:
+        return None
+    parts = _split_url(name, text, schemes)
+    if not parts.hostname:
+        raise BadSetting(name, f"names no host; use {schemes[0]}://host:port/…")
+    return text
+
+
+def _split_url(name: str, text: str, schemes: tuple[str, ...]) -> SplitResult:
+    expected = " or ".join(f"{scheme}://…" for scheme in schemes)
+    try:
+        parts = urlsplit(text)
+        parts.port  # noqa: B018  reading it is what checks it
+    except ValueError:
+        raise BadSetting(name, f"is not an address; use {expected}") from None
+    if parts.scheme not in schemes:
+        raise BadSetting(name, f"has the scheme '{parts.scheme or 'none'}'; use {expected}")
+    return parts
+
+
+def _read_secret_key(variables: Mapping[str, str]) -> str | None:
+    key = variables.get("SECRET_KEY", "")
+    if not key:
+        return None
+    if len(key) < SECRET_KEY_MIN_CHARS:
+        raise BadSetting("SECRET_KEY", f"is shorter than {SECRET_KEY_MIN_CHARS} characters")
+    if key.lower().startswith(SAMPLE_SECRETS) or len(set(key)) < 5:
+        raise BadSetting("SECRET_KEY", "is a sample, not a secret; use a long random text")
+    return key
+
+
+def _read_encryption_keys(variables: Mapping[str, str]) -> tuple[str, ...]:
+    text = _text(variables, "TOOLSEARCH_ENCRYPTION_KEY")
+    if not text:
+        return ()
+    try:
+        return parse_keys(text)
+    except ValueError as problem:
+        raise BadSetting("TOOLSEARCH_ENCRYPTION_KEY", str(problem)) from None
+
+
+def _read_hosts(variables: Mapping[str, str]) -> tuple[str, ...]:
+    hosts = tuple(host.strip() for host in _text(variables, "ALLOWED_HOSTS").split(",") if host.strip())
+    for host in hosts:
+        if not HOST_PATTERN.fullmatch(host) and not _is_address(host):
+            raise BadSetting("ALLOWED_HOSTS", f"'{host}' is not a host name; use names without scheme, port or path")
+    return hosts or LOOPBACK_HOSTS
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _read_stdio(variables: Mapping[str, str]) -> tuple[bool | None, frozenset[str] | None]:
+    """`on`, `off`, or a list of the commands that may be started; unset leaves it to the mode."""
+    text = _text(variables, "TOOLSEARCH_STDIO")
+    if not text:
+        return None, None
+    if text.lower() in TRUE_WORDS:
+        return True, None
+    if text.lower() in FALSE_WORDS:
+        return False, None
+    commands = [command.strip() for command in text.split(",")]
+    if not all(commands):
+        raise BadSetting("TOOLSEARCH_STDIO", "has an empty entry; use on, off or a list of commands: npx,uvx")
+    return True, frozenset(commands)

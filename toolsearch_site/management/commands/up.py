@@ -1,0 +1,118 @@
+"""`manage.py up`: web, worker and scheduler as one program, with nothing else to install or start."""
+
+import signal
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, connections
+
+from catalog.services import accounts, demo
+from toolsearch_site.supervisor import Part, Supervisor
+
+READY_WITHIN_SECONDS = 60
+LABEL_WIDTH = 9
+
+
+class Command(BaseCommand):
+    help = "Migrate, load the demo, and run the web server, a worker and the scheduler until Ctrl-C."
+    requires_system_checks: Sequence[str] = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--port", type=int, default=settings.ENVIRONMENT.port)
+        parser.add_argument("--no-demo", action="store_true", help="start with an empty catalog")
+
+    def handle(self, *, host: str, port: int, no_demo: bool, **options: Any) -> None:
+        _refuse_taken_port(host, port)
+        self._prepare(with_demo=not no_demo)
+        sign_in = accounts.create_first_admin()
+        address = f"http://{_in_url(host)}:{port}"
+        if sign_in is not None:
+            self._say_sign_in(sign_in)
+        supervisor = Supervisor(_parts(host, port), say=self._say)
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(sign, lambda *_: supervisor.stop())
+        threading.Thread(target=self._announce, args=(address, sign_in), daemon=True).start()
+        supervisor.run()
+        self._say("up", "stopped")
+
+    def _prepare(self, *, with_demo: bool) -> None:
+        try:
+            call_command("migrate", interactive=False, verbosity=0)
+        except OperationalError as error:
+            raise CommandError(f"the database cannot be reached: {str(error).strip().splitlines()[0]}") from None
+        call_command("collectstatic", interactive=False, verbosity=0)
+        if with_demo and demo.load_demo():
+            self._say("up", "loaded the demo catalog")
+        connections.close_all()
+
+    def _announce(self, address: str, sign_in: accounts.SignIn | None) -> None:
+        if not _wait_until_alive(f"{address}/healthz"):
+            return
+        self._say("up", f"toolsearch is ready at {address}")
+        if sign_in is not None:
+            self._say_sign_in(sign_in)
+
+    def _say_sign_in(self, sign_in: accounts.SignIn) -> None:
+        self._say("up", f"first sign-in: user {sign_in.username}, password {sign_in.password} (change it after)")
+
+    def _say(self, label: str, line: str) -> None:
+        """One write per line: several threads share the terminal."""
+        self.stdout.write(f"{label:<{LABEL_WIDTH}}| {line}\n", ending="")
+        self.stdout.flush()
+
+
+def _parts(host: str, port: int) -> list[Part]:
+    celery = (sys.executable, "-m", "celery", "--app", "toolsearch_site", "--quiet")
+    granian = (sys.executable, "-m", "granian", "toolsearch_site.wsgi:application", "--interface", "wsgi")
+    listen = ("--host", host, "--port", str(port), "--workers", "2", "--blocking-threads", "4", "--no-ws")
+    # SIGTERM lets the web server take its own worker processes with it.
+    return [
+        Part("web", (*granian, *listen), orphan_signal=signal.SIGTERM),
+        Part("worker", (*celery, "worker", "--pool", "threads", "--concurrency", "8", *_quiet_worker())),
+        Part("scheduler", (*celery, "beat", "--pidfile", "")),
+    ]
+
+
+def _quiet_worker() -> tuple[str, ...]:
+    return ("--loglevel", "INFO", "--without-gossip", "--without-mingle", "--without-heartbeat")
+
+
+def _refuse_taken_port(host: str, port: int) -> None:
+    if not 0 < port < 65536:
+        raise CommandError(f"--port {port} is not a port number from 1 to 65535")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise CommandError(f"cannot listen on {host} port {port}: {error.strerror}") from None
+
+
+def _in_url(host: str) -> str:
+    if host in {"0.0.0.0", "::"}:  # noqa: S104  an address to show, not to bind
+        return "localhost"
+    return f"[{host}]" if ":" in host else host
+
+
+def _wait_until_alive(url: str) -> bool:
+    deadline = time.monotonic() + READY_WITHIN_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(url, timeout=2):  # noqa: S310  our own address
+                return True
+        except (OSError, urllib.error.URLError):
+            time.sleep(0.2)
+    return False

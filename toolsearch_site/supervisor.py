@@ -1,0 +1,152 @@
+"""Runs a few programs as one: labelled logs, restart with back-off, one clean stop."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+STOP_WITHIN_SECONDS = 6.0
+FIRST_RESTART_AFTER_SECONDS = 0.5
+LONGEST_RESTART_AFTER_SECONDS = 30.0
+STEADY_AFTER_SECONDS = 30.0
+PR_SET_PDEATHSIG = 1
+
+Say = Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One program. `orphan_signal` reaches it when the supervisor itself is killed."""
+
+    label: str
+    argv: Sequence[str]
+    orphan_signal: signal.Signals = signal.SIGKILL
+
+
+@dataclass(slots=True)
+class Child:
+    """A part as it runs now."""
+
+    part: Part
+    process: subprocess.Popen[str] | None = None
+    started_at: float = 0.0
+    restart_at: float = 0.0
+    quick_deaths: int = 0
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+
+class Supervisor:
+    """Keeps the parts running until `stop` is called, from a signal handler or another thread."""
+
+    def __init__(self, parts: Sequence[Part], *, say: Say) -> None:
+        self._children = [Child(part) for part in parts]
+        self._say = say
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Must be called on the main thread: a child's parent-death signal follows the thread that made it."""
+        try:
+            while not self._stopping.is_set():
+                for child in self._children:
+                    self._tend(child)
+                self._stopping.wait(0.1)
+        finally:
+            self._stop_all()
+
+    def _tend(self, child: Child) -> None:
+        if child.is_alive:
+            return
+        now = time.monotonic()
+        if child.process is not None:
+            self._bury(child, now)
+        if now >= child.restart_at:
+            self._start(child, now)
+
+    def _start(self, child: Child, now: float) -> None:
+        child.process = _spawn(child.part)
+        child.started_at = now
+        reader = threading.Thread(target=self._pass_logs, args=(child.part.label, child.process), daemon=True)
+        reader.start()
+
+    def _bury(self, child: Child, now: float) -> None:
+        """Clear away what a dead child left, and say when it comes back."""
+        process = child.process
+        assert process is not None
+        _kill_group(process)
+        steady = now - child.started_at >= STEADY_AFTER_SECONDS
+        child.quick_deaths = 0 if steady else child.quick_deaths + 1
+        pause = min(FIRST_RESTART_AFTER_SECONDS * 2**child.quick_deaths, LONGEST_RESTART_AFTER_SECONDS)
+        child.restart_at = now + pause
+        child.process = None
+        self._say("up", f"{child.part.label} ended with {_ending(process.returncode)}; restarting in {pause:g} s")
+
+    def _pass_logs(self, label: str, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            self._say(label, line.rstrip("\n"))
+
+    def _stop_all(self) -> None:
+        running = [child.process for child in self._children if child.process is not None]
+        for process in running:
+            process.terminate()
+        deadline = time.monotonic() + STOP_WITHIN_SECONDS
+        for process in running:
+            try:
+                process.wait(timeout=max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self._say("up", f"process {process.pid} did not stop in time; killed")
+            _kill_group(process)
+
+
+def _spawn(part: Part) -> subprocess.Popen[str]:
+    """Start in a process group of its own, so that Ctrl-C reaches only the supervisor."""
+    return subprocess.Popen(  # noqa: S603  our own programs
+        part.argv,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        preexec_fn=_die_with_parent(part.orphan_signal),
+    )
+
+
+def _die_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
+    """Linux sends a child this signal when its parent dies; other systems have nothing like it."""
+    if not sys.platform.startswith("linux"):
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    supervisor_pid = os.getpid()
+
+    def arrange() -> None:
+        prctl(PR_SET_PDEATHSIG, int(sign))
+        if os.getppid() != supervisor_pid:
+            os._exit(1)
+
+    return arrange
+
+
+def _kill_group(process: subprocess.Popen[str]) -> None:
+    """End whatever the child started and left behind; its group outlives it while one member does."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _ending(returncode: int) -> str:
+    return f"signal {signal.Signals(-returncode).name}" if returncode < 0 else f"exit code {returncode}"
