@@ -49,7 +49,7 @@ def role_required(least: Role) -> Callable[[View[P]], View[P]]:
 
     def guard(view: View[P]) -> View[P]:
         @wraps(view)
-        def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
             require_role(request.user, least)
             return view(request, *args, **kwargs)
 

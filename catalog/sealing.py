@@ -1,32 +1,83 @@
-"""Keeps secrets encrypted at rest. (Settings call `parse_keys` and `read_or_create_key`: keep these two names.)"""
+"""Keeps secrets encrypted at rest, each bound to the row it belongs to. Settings parse and make the keys."""
 
+import json
 import os
+import re
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from cryptography.fernet import Fernet
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+
+from catalog.domain.errors import ToolSearchError
+
+_KEY = re.compile(r"[A-Za-z0-9_-]{43}=")
+
+
+class SealBroken(ToolSearchError):  # noqa: N818 - named as its siblings in errors.py are
+    """A sealed value cannot be opened: its key is gone, it was altered, or it belongs to another row."""
+
+    title = "Stored secret cannot be read"
+
+
+class Sealer:
+    """Seals with the first key and opens with any, so that keys can be changed one by one."""
+
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._fernet = MultiFernet([Fernet(key) for key in keys])
+
+    def seal(self, mapping: Mapping[str, Any], *, context: str) -> str:
+        """Encrypt a JSON mapping. `context` names the row and field; only the same context opens it again."""
+        text = json.dumps({"context": context, "sealed": dict(mapping)}, separators=(",", ":"))
+        return self._fernet.encrypt(text.encode()).decode()
+
+    def unseal(self, token: str, *, context: str) -> dict[str, Any]:
+        """The mapping that was sealed. Raises SealBroken, which tells nothing of what is inside."""
+        try:
+            opened = json.loads(self._fernet.decrypt(token))
+        except InvalidToken:
+            raise SealBroken(
+                "A stored secret cannot be opened with the keys given: add the key it was sealed with"
+            ) from None
+        if opened["context"] != context:
+            raise SealBroken("A stored secret belongs to another row: enter it again")
+        return dict(opened["sealed"])
+
+    def rotate(self, token: str) -> str:
+        """The same secret under the newest key. Raises SealBroken as `unseal` does."""
+        try:
+            return self._fernet.rotate(token).decode()
+        except InvalidToken:
+            raise SealBroken("A stored secret cannot be opened with the keys given") from None
 
 
 def parse_keys(text: str) -> tuple[str, ...]:
-    """Read one or several Fernet keys separated by commas, newest first. Raises ValueError without showing a key."""
+    """Read Fernet keys separated by commas, newest first. Raises ValueError without showing a key."""
     keys = tuple(key.strip() for key in text.split(","))
-    for key in keys:
-        try:
-            Fernet(key)
-        except ValueError:
-            raise ValueError("is not a Fernet key: 32 random bytes in URL-safe base64") from None
+    # Fernet itself overlooks what follows a key's end, and a second key must not be lost that way.
+    if not all(_KEY.fullmatch(key) for key in keys):
+        raise ValueError("is not a Fernet key: 32 random bytes in URL-safe base64")
     return keys
 
 
 def read_or_create_key(path: Path) -> str:
     """The key in a file that only its owner can read; made on first use, by whichever process comes first."""
     if not path.exists():
-        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        _create_key(path)
+    return path.read_text().strip()
+
+
+def _create_key(path: Path) -> None:
+    """A hard link appears whole or not at all, and never over a file that is there."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent)
+    try:
         with os.fdopen(handle, "w") as file:
             file.write(Fernet.generate_key().decode())
-        try:
-            os.link(temporary, path)
-        except FileExistsError:
-            pass
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(temporary, path)
+    except FileExistsError:
+        return  # another process was first; its key is the key
+    finally:
         os.unlink(temporary)
-    return path.read_text().strip()

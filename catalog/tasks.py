@@ -41,7 +41,7 @@ def wake_workers_on_commit() -> None:
 
 @shared_task(name="catalog.run_job", ignore_result=True, time_limit=600)
 def run_job(job_id: int) -> None:
-    if jobs.run_job(job_id=job_id, holder=_holder(), handlers=HANDLERS):
+    if jobs.run_job(job_id=job_id, holder=name_holder(), handlers=HANDLERS):
         wake_workers()
 
 
@@ -50,6 +50,7 @@ def sweep_jobs() -> None:
     now = timezone.now()
     Heartbeat.objects.update_or_create(part=WORKER_PART, defaults={"at": now})
     jobs.give_up_exhausted(now=now)
+    reindex.request_if_behind()
     wake_workers()
 
 
@@ -64,5 +65,5 @@ def prune_history() -> None:
     history.prune(now=timezone.now())
 
 
-def _holder() -> str:
+def name_holder() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"

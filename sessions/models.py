@@ -106,7 +106,7 @@ class AgentSession(models.Model):
 
 
 class LoadedTool(models.Model):
-    """A tool that a search loaded, in the order of loading. Kept by name: a session's own tools have no row."""
+    """A tool that a search loaded, in load order. Kept by name: a session's own tools have no row."""
 
     session = models.ForeignKey(AgentSession, on_delete=models.CASCADE, related_name="loaded_tools")
     name = models.CharField(max_length=64, help_text="Qualified name.")

@@ -9,10 +9,15 @@ if "TOOLSEARCH_DATA" not in os.environ:
     _folder = tempfile.mkdtemp(prefix="toolsearch-tests-")
     os.environ["TOOLSEARCH_DATA"] = _folder
     _maker_pid = os.getpid()
-    atexit.register(lambda: os.getpid() == _maker_pid and shutil.rmtree(_folder, ignore_errors=True))
 
-from toolsearch_site.settings import *  # noqa: E402, F403
-from toolsearch_site.settings import STORAGES  # noqa: E402
+    def _remove_folder() -> None:
+        if os.getpid() == _maker_pid:
+            shutil.rmtree(_folder, ignore_errors=True)
+
+    atexit.register(_remove_folder)
+
+from toolsearch_site.settings import *  # noqa: F403
+from toolsearch_site.settings import STORAGES
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 STORAGES = {

@@ -4,7 +4,9 @@ import json
 from http import HTTPStatus
 from typing import Any
 
+from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern, URLResolver
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, ValidationError
 
@@ -20,7 +22,18 @@ api = NinjaAPI(
 api.add_router("", catalog_router)
 
 
-def problem(status: int, detail: str, *, title: str = "", errors: list[dict[str, str]] | None = None) -> HttpResponse:
+def api_urls() -> tuple[list[URLPattern | URLResolver], str, str]:
+    """The API's routes: open to callers who have not signed in, each operation asks for a key itself."""
+    patterns, app_name, namespace = api.urls
+    for pattern in patterns:
+        if isinstance(pattern, URLPattern):
+            login_not_required(pattern.callback)
+    return patterns, app_name, namespace
+
+
+def problem(
+    status: int, detail: str, *, title: str = "", errors: list[dict[str, str]] | None = None
+) -> HttpResponse:
     """An answer in the form of RFC 9457."""
     body: dict[str, Any] = {
         "type": "about:blank",
@@ -46,7 +59,8 @@ def on_engine_error(request: HttpRequest, error: ToolSearchError) -> HttpRespons
 @api.exception_handler(ValidationError)
 def on_invalid_request(request: HttpRequest, error: ValidationError) -> HttpResponse:
     errors = [
-        {"place": ".".join(str(step) for step in item["loc"]), "message": item["msg"]} for item in error.errors
+        {"place": ".".join(str(step) for step in item["loc"]), "message": item["msg"]}
+        for item in error.errors
     ]
     return problem(422, "The request cannot be understood.", title="Invalid input", errors=errors)
 

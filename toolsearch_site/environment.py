@@ -120,7 +120,9 @@ def _read_folder(variables: Mapping[str, str]) -> Path:
         probe.touch()
         probe.unlink(missing_ok=True)
     except OSError as problem:
-        raise BadSetting("TOOLSEARCH_DATA", f"'{folder}' cannot be used as a folder: {problem.strerror}") from None
+        raise BadSetting(
+            "TOOLSEARCH_DATA", f"'{folder}' cannot be used as a folder: {problem.strerror}"
+        ) from None
     return folder
 
 
@@ -190,7 +192,9 @@ def _read_hosts(variables: Mapping[str, str]) -> tuple[str, ...]:
     hosts = tuple(host.strip() for host in _text(variables, "ALLOWED_HOSTS").split(",") if host.strip())
     for host in hosts:
         if not HOST_PATTERN.fullmatch(host) and not _is_address(host):
-            raise BadSetting("ALLOWED_HOSTS", f"'{host}' is not a host name; use names without scheme, port or path")
+            raise BadSetting(
+                "ALLOWED_HOSTS", f"'{host}' is not a host name; use names without scheme, port or path"
+            )
     return hosts or LOOPBACK_HOSTS
 
 

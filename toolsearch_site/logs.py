@@ -3,7 +3,10 @@
 import logging
 from typing import Any
 
-CONTROL_CHARACTERS = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), 127)} | {10: "\\n", 13: "\\r"}
+CONTROL_CHARACTERS = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), 127)} | {
+    10: "\\n",
+    13: "\\r",
+}
 
 
 class OneLineFormatter(logging.Formatter):

@@ -1,9 +1,15 @@
-"""The console's main menu, and which entry the page being shown belongs to."""
+"""What every page of the console knows: the main menu, the open entry, the reader's role and theme."""
 
 from dataclasses import dataclass
 
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.urls import reverse
+
+from catalog.access import Role, role_of
+
+THEME_COOKIE = "theme"
+THEMES = ("light", "dark", "system")
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +18,7 @@ class Entry:
     route: str
     icon: str
     section: str
+    least: Role = Role.VIEWER
 
     @property
     def url(self) -> str:
@@ -25,12 +32,24 @@ ENTRIES = (
     Entry("Policies", "policy_list", "adjustments", "policies"),
     Entry("Sessions", "session_list", "messages", "sessions"),
     Entry("Test console", "console", "search", "console"),
-    Entry("Keys", "key_list", "key", "keys"),
+    Entry("Keys", "key_list", "key", "keys", least=Role.ADMIN),
     Entry("Changes", "change_list", "history", "changes"),
 )
 
 
 def navigation(request: HttpRequest) -> dict[str, object]:
-    """Context for every page: the entries, and the section that is open (the first part of the path)."""
-    section = request.path.strip("/").partition("/")[0] or "overview"
-    return {"navigation": ENTRIES, "section": section}
+    """Context for every page; the open section is the first part of the path."""
+    role = role_of(getattr(request, "user", AnonymousUser()))
+    return {
+        "navigation": [entry for entry in ENTRIES if role >= entry.least],
+        "section": request.path.strip("/").partition("/")[0] or "overview",
+        "role": role.group,
+        "can_edit": role >= Role.EDITOR,
+        "is_admin": role >= Role.ADMIN,
+        "theme": chosen_theme(request),
+    }
+
+
+def chosen_theme(request: HttpRequest) -> str:
+    theme = request.COOKIES.get(THEME_COOKIE, "")
+    return theme if theme in THEMES else "system"

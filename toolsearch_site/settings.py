@@ -58,6 +58,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "toolsearch_site.middleware.ConsoleMiddleware",
 ]
 
 ROOT_URLCONF = "toolsearch_site.urls"
@@ -127,7 +128,7 @@ CACHES = {
 # --- Celery ---------------------------------------------------------------------------------------------
 
 BROKER_FOLDER = DATA_FOLDER / "broker"
-CELERY_BROKER_URL = ENVIRONMENT.broker_url or "filesystem://"
+CELERY_BROKER_URL = ENVIRONMENT.broker_url or "filesystem://localhost"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -145,6 +146,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     else {}
 )
 if ENVIRONMENT.broker_url is None:
+    (BROKER_FOLDER / "control").mkdir(mode=0o700, parents=True, exist_ok=True)
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(BROKER_FOLDER),
         "data_folder_out": str(BROKER_FOLDER),
@@ -154,7 +156,11 @@ if ENVIRONMENT.broker_url is None:
 # Every beat is cheap and may be missed: what is due stands in the rows. A late beat is dropped.
 CELERY_BEAT_SCHEDULE = {
     "sweep-jobs": {"task": "catalog.sweep_jobs", "schedule": 2.0, "options": {"expires": 10}},
-    "queue-due-refreshes": {"task": "catalog.queue_due_refreshes", "schedule": 10.0, "options": {"expires": 30}},
+    "queue-due-refreshes": {
+        "task": "catalog.queue_due_refreshes",
+        "schedule": 10.0,
+        "options": {"expires": 30},
+    },
     "prune-history": {"task": "catalog.prune_history", "schedule": 3600.0, "options": {"expires": 600}},
 }
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"

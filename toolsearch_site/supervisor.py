@@ -1,6 +1,6 @@
 """Runs a few programs as one: labelled logs, restart with back-off, one clean stop."""
 
-import ctypes
+import contextlib
 import os
 import signal
 import subprocess
@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 STOP_WITHIN_SECONDS = 6.0
 FIRST_RESTART_AFTER_SECONDS = 0.5
 LONGEST_RESTART_AFTER_SECONDS = 30.0
 STEADY_AFTER_SECONDS = 30.0
-PR_SET_PDEATHSIG = 1
+TETHER = Path(__file__).with_name("tether.py")
 
 Say = Callable[[str, str], None]
 
@@ -55,7 +56,7 @@ class Supervisor:
         self._stopping.set()
 
     def run(self) -> None:
-        """Must be called on the main thread: a child's parent-death signal follows the thread that made it."""
+        """Call on the main thread: a child's parent-death signal follows the thread that made it."""
         try:
             while not self._stopping.is_set():
                 for child in self._children:
@@ -89,12 +90,15 @@ class Supervisor:
         pause = min(FIRST_RESTART_AFTER_SECONDS * 2**child.quick_deaths, LONGEST_RESTART_AFTER_SECONDS)
         child.restart_at = now + pause
         child.process = None
-        self._say("up", f"{child.part.label} ended with {_ending(process.returncode)}; restarting in {pause:g} s")
+        self._say(
+            "up", f"{child.part.label} ended with {_ending(process.returncode)}; restarting in {pause:g} s"
+        )
 
     def _pass_logs(self, label: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            self._say(label, line.rstrip("\n"))
+        with process.stdout as printed:
+            for line in printed:
+                self._say(label, line.rstrip("\n"))
 
     def _stop_all(self) -> None:
         running = [child.process for child in self._children if child.process is not None]
@@ -111,8 +115,9 @@ class Supervisor:
 
 def _spawn(part: Part) -> subprocess.Popen[str]:
     """Start in a process group of its own, so that Ctrl-C reaches only the supervisor."""
+    tether = (sys.executable, "-I", str(TETHER), str(int(part.orphan_signal)), str(os.getpid()))
     return subprocess.Popen(  # noqa: S603  our own programs
-        part.argv,
+        (*tether, *part.argv),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
@@ -120,31 +125,13 @@ def _spawn(part: Part) -> subprocess.Popen[str]:
         errors="replace",
         start_new_session=True,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        preexec_fn=_die_with_parent(part.orphan_signal),
     )
-
-
-def _die_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
-    """Linux sends a child this signal when its parent dies; other systems have nothing like it."""
-    if not sys.platform.startswith("linux"):
-        return None
-    prctl = ctypes.CDLL(None).prctl
-    supervisor_pid = os.getpid()
-
-    def arrange() -> None:
-        prctl(PR_SET_PDEATHSIG, int(sign))
-        if os.getppid() != supervisor_pid:
-            os._exit(1)
-
-    return arrange
 
 
 def _kill_group(process: subprocess.Popen[str]) -> None:
     """End whatever the child started and left behind; its group outlives it while one member does."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 

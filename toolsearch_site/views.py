@@ -1,8 +1,14 @@
 """Pages that belong to no app: the overview, and the sign of life."""
 
+from dataclasses import asdict
+
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
+
+from catalog.access import Role, role_required
+from catalog.selectors import changes, health, overview as catalog_overview, servers, tools, totals
+from catalog.views.pages import render_page, wants_part
 
 
 @login_not_required
@@ -10,3 +16,25 @@ from django.views.decorators.http import require_GET
 def alive(request: HttpRequest) -> HttpResponse:
     """The process answers. Whether it can serve is said by `/api/v1/health`."""
     return HttpResponse("ok\n", content_type="text/plain")
+
+
+@require_GET
+@role_required(Role.VIEWER)
+def overview(request: HttpRequest) -> HttpResponse:
+    """The part is what changes while one looks: the sums, the health, what needs attention."""
+    sums = totals.read_totals()
+    context: dict[str, object] = {
+        "totals": sums,
+        "health": health.read_health(),
+        "troubled": servers.servers_needing_attention(),
+        "changes": changes.recent_changes(),
+    }
+    if not wants_part(request):
+        token_map = catalog_overview.read_token_map(sums)
+        context |= {
+            "token_map": token_map,
+            "areas": [asdict(area) for area in token_map.areas],
+            "largest": tools.largest_tools(),
+            "is_new": not catalog_overview.has_own_servers(),
+        }
+    return render_page(request, "toolsearch_site/overview.html", "toolsearch_site/_overview_live.html", context)

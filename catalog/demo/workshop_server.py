@@ -1,4 +1,4 @@
-"""A small MCP server that ships with the project: everyday tools that need no network, no files and no account.
+"""A small MCP server that ships with the project: everyday tools that need no network, files or account.
 
 Runs over stdio, by path or as `python -m catalog.demo.workshop_server`. It imports nothing of the project.
 """
@@ -21,10 +21,7 @@ LONGEST_TEXT = 100_000
 
 Text = Annotated[str, Field(max_length=LONGEST_TEXT)]
 Unit = Literal[
-    *("mm", "cm", "m", "km", "in", "ft", "yd", "mi"),
-    *("g", "kg", "oz", "lb"),
-    *("ml", "l", "fl_oz", "gal"),
-    *("C", "F", "K"),
+    "mm", "cm", "m", "km", "in", "ft", "mi", "g", "kg", "oz", "lb", "ml", "l", "fl_oz", "gal", "C", "F", "K"
 ]
 
 # How many of the first unit of its line one of each is: metres, grams, litres.
@@ -35,7 +32,6 @@ _LENGTHS = {
     "km": 1000,
     "in": 0.0254,
     "ft": 0.3048,
-    "yd": 0.9144,
     "mi": 1609.344,
 }
 _MASSES = {"g": 1, "kg": 1000, "oz": 28.349523125, "lb": 453.59237}
@@ -48,8 +44,8 @@ server = MCPServer(
     title="Workshop",
     version="1.0.0",
     instructions=(
-        "Everyday tools for small exact jobs: convert units, reckon with dates, count words, tidy and query JSON, "
-        "try a regular expression, make slugs, hashes and identifiers. Nothing here reads files or the network."
+        "Everyday tools for small exact jobs: convert units, reckon with dates, count words, check and tidy "
+        "JSON, make slugs, hashes and identifiers. Nothing here reads files or the network."
     ),
     log_level="WARNING",
 )
@@ -74,7 +70,11 @@ class DateSpan(BaseModel):
 
 
 @server.tool(title="Convert units", annotations=HARMLESS)
-def convert_units(value: float, from_unit: Unit, to_unit: Unit) -> float:
+def convert_units(
+    value: Annotated[float, Field(description="The number to convert")],
+    from_unit: Annotated[Unit, Field(description="The unit it is in")],
+    to_unit: Annotated[Unit, Field(description="The unit you want")],
+) -> float:
     """Convert a measurement between metric and imperial units of length, mass, volume or temperature."""
     if from_unit in _TEMPERATURES and to_unit in _TEMPERATURES:
         scale, offset = _TEMPERATURES[from_unit]
@@ -88,15 +88,14 @@ def convert_units(value: float, from_unit: Unit, to_unit: Unit) -> float:
 
 @server.tool(title="Add to a date", annotations=HARMLESS)
 def add_to_date(
-    start: date,
+    start: Annotated[date, Field(description="As in 2026-01-31")],
     years: Annotated[int, Field(ge=-1000, le=1000)] = 0,
-    months: Annotated[int, Field(ge=-12000, le=12000)] = 0,
+    months: Annotated[
+        int, Field(ge=-12000, le=12000, description="A month without that day gives its last day")
+    ] = 0,
     days: Annotated[int, Field(ge=-366000, le=366000)] = 0,
 ) -> DateResult:
-    """Find the date that lies a number of years, months and days after (or, negative, before) a given date.
-
-    A month without that day gives its last day: one month after 31 January is 28 or 29 February.
-    """
+    """Find the date, and its weekday, some years, months and days after a date (negative: before it)."""
     month_index = start.year * 12 + start.month - 1 + years * 12 + months
     year, month = divmod(month_index, 12)
     last_day = calendar.monthrange(year, month + 1)[1]
@@ -105,11 +104,13 @@ def add_to_date(
 
 
 @server.tool(title="Days between dates", annotations=HARMLESS)
-def days_between(start: date, end: date) -> DateSpan:
-    """Count the days from one date to another, and how many of them are working days, Monday to Friday.
-
-    The start counts and the end does not. Both numbers are negative when the end comes first.
-    """
+def days_between(
+    start: Annotated[date, Field(description="The first day, which counts")],
+    end: Annotated[
+        date, Field(description="The day after the last; before the start gives negative numbers")
+    ],
+) -> DateSpan:
+    """Count the days from one date to another, and how many of them are working days, Monday to Friday."""
     sign = 1 if end >= start else -1
     first, days = min(start, end), abs((end - start).days)
     weeks, rest = divmod(days, 7)
@@ -118,7 +119,7 @@ def days_between(start: date, end: date) -> DateSpan:
 
 
 @server.tool(title="Text statistics", annotations=HARMLESS)
-def measure_text(text: Text) -> TextStatistics:
+def measure_text(text: Annotated[Text, Field(description="The text to measure")]) -> TextStatistics:
     """Count the characters, words, lines and sentences of a text, and estimate how long it takes to read."""
     words = len(re.findall(r"\b[\w'’-]+\b", text))
     return TextStatistics(
@@ -142,7 +143,10 @@ def make_slug(
 
 
 @server.tool(title="Hash a text", annotations=HARMLESS)
-def hash_text(text: Text, algorithm: Literal["sha256", "sha512", "sha3_256", "blake2b"] = "sha256") -> str:
+def hash_text(
+    text: Annotated[Text, Field(description="The text to hash")],
+    algorithm: Literal["sha256", "sha512", "sha3_256", "blake2b"] = "sha256",
+) -> str:
     """Compute the checksum (cryptographic hash) of a text in UTF-8, as hexadecimal digits."""
     return hashlib.new(algorithm, text.encode()).hexdigest()
 
@@ -151,7 +155,7 @@ def hash_text(text: Text, algorithm: Literal["sha256", "sha512", "sha3_256", "bl
 def make_uuids(
     count: Annotated[int, Field(ge=1, le=100)] = 1,
     name: Annotated[
-        str | None, Field(description="Give a URL or name to get the same UUID each time")
+        str | None, Field(description="A URL or name that always gets one UUID")
     ] = None,
 ) -> list[str]:
     """Make unique identifiers: random UUIDs, or the one UUID that belongs to a name."""
@@ -162,11 +166,11 @@ def make_uuids(
 
 @server.tool(title="Format JSON", annotations=HARMLESS)
 def format_json(
-    text: Text,
+    text: Annotated[Text, Field(description="The JSON to check and format")],
     indent: Annotated[
         int, Field(ge=0, le=8, description="Spaces per level; 0 writes it all on one line")
     ] = 2,
-    sort_keys: bool = False,
+    sort_keys: Annotated[bool, Field(description="Put the keys of each object in order")] = False,
 ) -> str:
     """Check that a text is JSON and write it out neatly or compactly. An error names the line and column."""
     try:

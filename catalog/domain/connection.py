@@ -107,13 +107,17 @@ class StdioRules:
     """Which commands may run on our machine.
 
     `allowed_commands` lists commands as they are written in the definition; `None` allows every one.
-    `allow_loader_variables` lets a definition set variables that change which code a command runs, such as
-    `PATH`, `LD_PRELOAD` or `PYTHONPATH`; where commands are limited, these would be a way round.
+    Variables that change which code a command runs, such as `PATH`, `LD_PRELOAD` or `PYTHONPATH`, would be a
+    way round such a list: where there is one, a definition may set them only with `allow_loader_variables`.
     """
 
     enabled: bool = True
     allowed_commands: frozenset[str] | None = None
     allow_loader_variables: bool = False
+
+    @property
+    def refuses_loader_variables(self) -> bool:
+        return self.allowed_commands is not None and not self.allow_loader_variables
 
 
 @dataclass(frozen=True, slots=True)

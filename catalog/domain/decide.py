@@ -23,6 +23,14 @@ class Decision:
     def is_deferred(self) -> bool:
         return self.outcome == Outcome.DEFER
 
+    def to_mapping(self) -> dict[str, str]:
+        return {
+            "name": self.name,
+            "server": self.server,
+            "decision": str(self.outcome),
+            "reason": str(self.reason),
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Decided:
@@ -35,6 +43,15 @@ class Decided:
     @property
     def over(self) -> bool:
         return self.measure.over is True
+
+    def to_mapping(self) -> dict[str, object]:
+        """The answer of `manage.py decide` as plain JSON values."""
+        return {
+            "active": self.active,
+            "over": self.over,
+            "measure": self.measure.to_mapping(),
+            "decisions": [decision.to_mapping() for decision in self.decisions],
+        }
 
 
 def decide(tools: Iterable[ToolFacts], policy: Policy, session: SessionFacts = NO_SESSION) -> Decided:

@@ -19,7 +19,7 @@ from catalog.domain.choices import (
     ThresholdUnit,
     Transport,
 )
-from catalog.domain.problems import Problems, join_place
+from catalog.domain.problems import Problems, join_place, snake_case
 from catalog.domain.values import (
     read_choice,
     read_duration,
@@ -45,7 +45,6 @@ __all__ = [
     "ThresholdUnit",
     "Transport",
     "read_field",
-    "snake_case",
 ]
 
 DEFAULT_THRESHOLDS: Mapping[ThresholdUnit, float] = {
@@ -60,7 +59,6 @@ MAX_THRESHOLD = 10**12
 _MAX_COUNT = 10**9
 _SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_CAPITAL = re.compile(r"(?<!^)([A-Z])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,10 +150,6 @@ _DEFAULTS: Mapping[str, object] = {
 def read_field(name: str, value: object) -> object:
     """Read one field of a policy; raises BadValueError."""
     return _READERS[name](value)
-
-
-def snake_case(name: str) -> str:
-    return _CAPITAL.sub(r"_\1", name).lower()
 
 
 def _read_changes(mapping: Mapping[str, object], place: str, problems: Problems) -> dict[str, Any]:

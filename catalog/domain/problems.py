@@ -10,8 +10,10 @@ from catalog.domain.values import BadValueError, name_type
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_$-]+")
 _MAX_KEY_CHARS = 80
+_CAPITAL = re.compile(r"(?<!^)([A-Z])")
 
 Value = TypeVar("Value")
+Default = TypeVar("Default")
 
 
 def join_place(place: str, key: object) -> str:
@@ -22,6 +24,10 @@ def join_place(place: str, key: object) -> str:
     if not _PLAIN_KEY.fullmatch(text):
         return f"{place}[{json.dumps(text)}]"
     return f"{place}.{text}" if place else text
+
+
+def snake_case(name: str) -> str:
+    return _CAPITAL.sub(r"_\1", name).lower()
 
 
 class Problems:
@@ -36,13 +42,23 @@ class Problems:
     def add_all(self, error: InvalidInput) -> None:
         self._found.extend(error.errors)
 
-    def read(self, place: str, value: object, read: Callable[[object], Value], default: Value) -> Value:
+    def read(
+        self, place: str, value: object, read: Callable[[object], Value], default: Default
+    ) -> Value | Default:
         """Read one value; a mistake is noted and the default taken, so that reading goes on."""
         try:
             return read(value)
         except BadValueError as error:
             self.add(place if error.index is None else join_place(place, error.index), str(error))
         return default
+
+    def read_key(
+        self, place: str, mapping: Mapping[str, object], key: str, read: Callable[[object], Value]
+    ) -> Value | None:
+        """The value under a camelCase key or its snake_case twin; None for null, a mistake or no key."""
+        spelled = key if key in mapping else snake_case(key)
+        value = mapping.get(spelled)
+        return None if value is None else self.read(join_place(place, spelled), value, read, None)
 
     def read_object(self, place: str, value: object) -> Mapping[str, object]:
         """An object, or an empty one in place of null and of a mistake."""

@@ -56,7 +56,8 @@ def first_sentence(description: str, max_chars: int = 200) -> str:
     sentence = _SENTENCE_END.split(line, maxsplit=1)[0]
     if len(sentence) <= max_chars:
         return sentence
-    return sentence[: max_chars - 1].rsplit(" ", 1)[0] + "…"
+    at_word, space, _ = sentence[:max_chars].rpartition(" ")
+    return (at_word if space else sentence[: max_chars - 1]) + "…"
 
 
 def _write_rungs(servers: Servers, policy: Policy) -> Iterator[str]:

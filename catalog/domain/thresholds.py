@@ -47,6 +47,9 @@ class Measure:
     limit: float
     over: bool | None
 
+    def to_mapping(self) -> dict[str, object]:
+        return {"unit": str(self.unit), "value": self.value, "limit": self.limit}
+
 
 @dataclass(frozen=True, slots=True)
 class _Reading:

@@ -89,7 +89,7 @@ class Job(models.Model):
 
 
 class Heartbeat(models.Model):
-    """The last sign of life of one part: written by a task, so it proves scheduler, broker and worker at once."""
+    """A part's last sign of life. A task writes it, so it proves scheduler, broker and worker at once."""
 
     part = models.CharField(max_length=40, primary_key=True)
     at = models.DateTimeField()

@@ -33,7 +33,7 @@ class Server(models.Model):
     kind = models.CharField(max_length=8, choices=labelled(Kind), default=Kind.MCP)
     transport = models.CharField(max_length=8, choices=labelled(Transport))
     enabled = models.BooleanField(default=True)
-    defer_loading = models.BooleanField(null=True, blank=True)  # noqa: DJ001  unset is its own answer
+    defer_loading = models.BooleanField(null=True, blank=True)
 
     command = models.CharField(max_length=1000, blank=True)
     url = models.CharField(

@@ -20,7 +20,7 @@ class State(models.TextChoices):
 
 class ToolQuerySet(models.QuerySet["Tool"]):
     def listed(self) -> "ToolQuerySet":
-        """Tools that may be in a list, a sum or a search: the server is enabled, the tool neither hidden nor gone."""
+        """Tools that may be in a list, a sum or a search."""
         return self.filter(gone_at=None, hidden=False, server__enabled=True)
 
 

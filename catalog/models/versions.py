@@ -23,4 +23,4 @@ class CatalogVersion(models.Model):
 
     @classmethod
     def current(cls) -> int:
-        return cls.objects.values_list("number", flat=True).get(pk=1)
+        return cls.objects.get(pk=1).number

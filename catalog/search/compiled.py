@@ -5,10 +5,13 @@ those, `+word` reads them, and an explanation splits an impact into fields again
 """
 
 import json
+import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +24,10 @@ from catalog.search.errors import IndexDamaged
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
 from catalog.search.meaning import Encoder
 from catalog.search.postings import Packed, Postings
+from catalog.search.request import Visible
 
 FORMAT = 1
-K1 = 1.2
+K1 = 0.9
 
 Rows = NDArray[np.int32]
 Scores = NDArray[np.float32]
@@ -85,6 +89,58 @@ class Compiled:
     def parameter_names(self) -> list[list[str]]:
         return self._column("parameter_names")
 
+    @cached_property
+    def folded_names(self) -> list[str]:
+        return [name.lower() for name in self.names]
+
+    @cached_property
+    def folded_descriptions(self) -> list[str]:
+        return [description.lower() for description in self.descriptions]
+
+    @cached_property
+    def folded_parameters(self) -> list[list[str]]:
+        return [[name.lower() for name in names] for names in self.parameter_names]
+
+    @cached_property
+    def rows_by_name(self) -> dict[str, tuple[int, ...]]:
+        """The tools of a bare or qualified name, in row order."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for row, names in enumerate(zip(self.names, self.qualified_names, strict=True)):
+            for name in dict.fromkeys(names):
+                found[name].append(row)
+        return {name: tuple(rows) for name, rows in found.items()}
+
+    @cached_property
+    def rows_by_folded_name(self) -> dict[str, tuple[int, ...]]:
+        found: dict[str, tuple[int, ...]] = {}
+        for name, rows in self.rows_by_name.items():
+            found[name.lower()] = (*found.get(name.lower(), ()), *rows)
+        return found
+
+    @cached_property
+    def _rows_by_server(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = defaultdict(list)
+        for row, server in enumerate(self.servers):
+            found[server].append(row)
+        return dict(found)
+
+    def mask_of_server(self, server: str) -> Mask:
+        mask = np.zeros(len(self), dtype=np.bool_)
+        mask[self._rows_by_server.get(server, [])] = True
+        return mask
+
+    @cached_property
+    def _masks(self) -> WeakKeyDictionary[Visible, Mask]:
+        return WeakKeyDictionary()
+
+    def mask_of(self, visible: Visible) -> Mask:
+        """Which rows are among the visible tools; computed once for as long as `visible` lives."""
+        mask = self._masks.get(visible)
+        if mask is None:
+            mask = np.isin(self.ids, visible.ids)
+            self._masks[visible] = mask
+        return mask
+
     def postings_of(self, term: str) -> tuple[Rows, Scores] | None:
         """The tools that hold a term, in row order, and what it gives each; None when no tool does."""
         number = self.term_numbers.get(term)
@@ -94,6 +150,10 @@ class Compiled:
         if span.start == span.stop:
             return None
         return self.arrays["rows"][span], self.arrays["impacts"][span]
+
+    def rarity(self, tools_with: int) -> float:
+        """BM25's idf of a term that so many tools have."""
+        return math.log1p((len(self) - tools_with + 0.5) / (tools_with + 0.5))
 
     def rows_named_with(self, term: str) -> Rows:
         """The tools whose qualified name, server included, holds a term."""

@@ -17,14 +17,14 @@ class Field:
 
 
 FIELDS = (
-    Field("name", 3.0, 0.75),
-    Field("server", 1.0, 0.75),
-    Field("title", 1.0, 0.75),
+    Field("name", 3.0, 0.7),
+    Field("server", 1.5, 0.5),
+    Field("title", 1.5, 0.75),
     Field("description", 1.0, 0.75),
-    Field("parameter_names", 0.5, 0.75),
+    Field("parameter_names", 0.7, 0.75),
     Field("parameter_descriptions", 0.5, 0.75),
-    Field("keywords", 1.0, 0.75),
-    Field("hint", 1.0, 0.75),
+    Field("keywords", 2.0, 0.5),
+    Field("hint", 2.0, 0.5),
     Field("qualified_name", 0.0, 0.0),  # what `+word` looks at; it ranks nothing
 )
 FIELD_NAMES = tuple(field.name for field in FIELDS)

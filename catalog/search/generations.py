@@ -47,10 +47,15 @@ def prepare(folder: Path) -> None:
 
 
 @contextmanager
-def writing(folder: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> Iterator[None]:
-    """Be the only writer. The kernel lets go of the lock when the process ends, however it ends."""
+def writing(
+    folder: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS, *, lock: str = "LOCK"
+) -> Iterator[None]:
+    """Be the only writer. The kernel lets go of the lock when the process ends, however it ends.
+
+    Whoever reads the catalog in order to write the index takes a lock of another name around both.
+    """
     prepare(folder)
-    descriptor = os.open(folder / "LOCK", os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(folder / lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         _wait_for_lock(descriptor, time.monotonic() + timeout_seconds)
         yield

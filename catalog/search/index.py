@@ -8,7 +8,9 @@ import json
 import pickle
 import struct
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -28,8 +30,8 @@ from catalog.search.meaning import Encoder
 from catalog.search.postings import PostingList
 
 _SPELLING = "spelling"
-_SMALL_SEGMENT_TOOLS = 500
-_MAX_SMALL_SEGMENTS = 8
+_MAX_FOLDED_TOOLS = 300
+_MIN_FOLDED_SEGMENTS = 4
 _WRITER_MEMORY_MB = 256
 _DAMAGE = (
     whoosh_index.IndexError,
@@ -45,8 +47,21 @@ _DAMAGE = (
 )
 
 
-def build(folder: Path, documents: Iterable[ToolDocument], encoder: Encoder | None) -> int:
-    """Build everything anew beside the live index, then switch. Returns the generation's number."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class IndexState:
+    """The catalog's version the generation in force was made from, and how many tools it holds."""
+
+    version: int
+    documents: int
+
+
+def build(
+    folder: Path, documents: Iterable[ToolDocument], encoder: Encoder | None, *, version: int = 0
+) -> int:
+    """Build everything anew beside the live index, then switch. Returns the generation's number.
+
+    `version` is the catalog's, kept with the generation.
+    """
     with generations.writing(folder):
         number = generations.next_number(folder)
         store = generations.store_folder(folder, number)
@@ -55,11 +70,16 @@ def build(folder: Path, documents: Iterable[ToolDocument], encoder: Encoder | No
         for document in documents:
             writer.add_document(**_store_document(document))
         writer.commit(merge=False)
-        return _publish(folder, Generation(number, number), _compile_store(store, None, encoder))
+        return _publish(folder, Generation(number, number), _compile_store(store, None, encoder), version)
 
 
 def update(
-    folder: Path, changed: Sequence[ToolDocument], removed: Iterable[int], encoder: Encoder | None
+    folder: Path,
+    changed: Sequence[ToolDocument],
+    removed: Iterable[int],
+    encoder: Encoder | None,
+    *,
+    version: int = 0,
 ) -> int:
     """Put changed tools in and take removed ones out, at the cost of the change. Returns the generation's number.
 
@@ -70,21 +90,39 @@ def update(
         store = generations.store_folder(folder, current.store)
         _write_changes(store, changed, removed)
         number = generations.next_number(folder)
-        return _publish(folder, Generation(number, current.store), _compile_store(store, compiled, encoder))
+        updated = _compile_store(store, compiled, encoder)
+        return _publish(folder, Generation(number, current.store), updated, version)
 
 
-def suggest_words(folder: Path, word: str, limit: int) -> list[str]:
-    """Words of the catalog that are spelled almost like this one, nearest first."""
-    current = generations.read_current(folder)
-    reader = _open_store(generations.store_folder(folder, current.store)).reader()
-    try:
-        found: list[str] = reader.corrector(_SPELLING).suggest(words.fold(word), limit=limit, maxdist=2, prefix=1)
-    finally:
-        reader.close()
-    return found
+def read_state(folder: Path) -> IndexState:
+    """Raises `IndexDamaged` when no sound generation is in force."""
+    _, compiled = generations.open_current(folder)
+    return IndexState(version=compiled.notes["version"], documents=len(compiled))
 
 
-def _publish(folder: Path, generation: Generation, compiled: Compiled) -> int:
+class Speller:
+    """Whoosh's spelling over the words of one generation's store. Opened when first asked."""
+
+    def __init__(self, folder: Path, generation: Generation) -> None:
+        self._store = generations.store_folder(folder, generation.store)
+        self._lock = Lock()
+        self._reader: IndexReader | None = None
+
+    def suggest(self, word: str, limit: int) -> list[str]:
+        """Words of the catalog spelled almost like this one, nearest first. Raises `IndexDamaged`."""
+        folded = words.fold(word)
+        with self._lock:
+            try:
+                self._reader = self._reader or _open_store(self._store).reader()
+                corrector = self._reader.corrector(_SPELLING)
+                found: list[str] = corrector.suggest(folded, limit=limit, maxdist=2, prefix=1)
+            except _DAMAGE as error:
+                raise IndexDamaged(f"{self._store.name} cannot be read: {error}") from error
+        return found
+
+
+def _publish(folder: Path, generation: Generation, compiled: Compiled, version: int) -> int:
+    compiled.notes["version"] = version
     generations.publish(folder, generation, compiled)
     generations.sweep(folder, generation)
     return generation.number
@@ -131,16 +169,19 @@ def _write_changes(store: Path, changed: Sequence[ToolDocument], removed: Iterab
 
 
 def _fold_small_segments(writer: SegmentWriter, segments: list[Any]) -> list[Any]:
-    """Whoosh's own policy would in time merge the large segment too, which takes seconds."""
-    filled = [segment for segment in segments if segment.doc_count()]
-    small = [segment for segment in filled if segment.doc_count() <= _SMALL_SEGMENT_TOOLS]
-    if len(small) < _MAX_SMALL_SEGMENTS:
+    """Join the smallest segments now and then. Whoosh's own policy would in time merge the large one too, which
+    takes seconds; a fold of ours is bounded.
+    """
+    filled = sorted((segment for segment in segments if segment.doc_count()), key=lambda one: one.doc_count())
+    sizes = accumulate(segment.doc_count() for segment in filled)
+    small = [segment for segment, size in zip(filled, sizes, strict=True) if size <= _MAX_FOLDED_TOOLS]
+    if len(small) < _MIN_FOLDED_SEGMENTS:
         return filled
     for segment in small:
         reader = SegmentReader(writer.storage, writer.schema, segment)
         writer.add_reader(reader)
         reader.close()
-    return [segment for segment in filled if segment not in small]
+    return filled[len(small) :]
 
 
 def _compile_store(store: Path, base: Compiled | None, encoder: Encoder | None) -> Compiled:

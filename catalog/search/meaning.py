@@ -1,4 +1,4 @@
-"""The second signal: what a text means, whatever its words. One small interface; static word vectors are the first of it."""
+"""The second signal: what a text means, whatever its words. One small interface, so that other encoders can follow."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -6,7 +6,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.search import words
 from catalog.search.documents import ToolDocument
+
+_DESCRIPTION_CHARS = 400  # what a tool does is said first; the rest is detail that blurs the vector
 
 Vectors = NDArray[np.float32]
 
@@ -21,7 +24,8 @@ class Encoder(Protocol):
     @property
     def dimensions(self) -> int: ...
 
-    def encode(self, texts: Sequence[str]) -> Vectors: ...
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row a text; a text without a known word is all zeros. Safe to call from several threads."""
 
 
 def encode_documents(encoder: Encoder | None, documents: Sequence[ToolDocument]) -> Vectors:
@@ -32,5 +36,12 @@ def encode_documents(encoder: Encoder | None, documents: Sequence[ToolDocument])
 
 
 def describe(document: ToolDocument) -> str:
-    """The text that stands for a tool: what it is called and what it says it does."""
-    return f"{document.server} {document.title} {document.name} {document.description} {document.keywords}"
+    """The text that stands for a tool. Its name counts twice: it says in two words what the tool is for."""
+    name = _space_out(document.name)
+    parameters = " ".join(_space_out(parameter) for parameter, _ in document.parameters)
+    texts = (_space_out(document.server), document.title, name, name, document.description[:_DESCRIPTION_CHARS])
+    return " ".join((*texts, parameters, document.keywords, document.hint))
+
+
+def _space_out(name: str) -> str:
+    return " ".join(part.typed for run in words.runs(name) for part in run.parts)

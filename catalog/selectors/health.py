@@ -8,6 +8,8 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from catalog.models import Heartbeat
+from catalog.search import generations
+from catalog.search.errors import IndexDamaged
 
 WORKER_PART = "worker"
 WORKER_IS_LATE_AFTER = timedelta(seconds=20)
@@ -49,4 +51,9 @@ def _judge_worker(heartbeat: Heartbeat | None) -> str:
 
 
 def _judge_index() -> str:
-    return "ok" if settings.INDEX_FOLDER.exists() else "missing"
+    """One small file names the generation in force."""
+    try:
+        generations.read_current(settings.INDEX_FOLDER)
+    except IndexDamaged:
+        return "missing"
+    return "ok"

@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass, field
 
 from django.conf import settings
 
-from catalog.domain.connection import Connection, Transport
+from catalog.domain.choices import Transport
+from catalog.domain.connection import Connection
 from catalog.models import Server
 from catalog.sealing import Sealer
 

@@ -12,7 +12,8 @@ from catalog.domain.choices import Kind, Transport
 from catalog.domain.definitions import Definition
 from catalog.models import Change, Server
 from catalog.models.changes import Action, Subject
-from catalog.services import changes, tools
+from catalog.models.jobs import JobKind
+from catalog.services import changes, connections, jobs, tools
 
 DEMO_FOLDER = Path(__file__).resolve().parent.parent / "demo"
 
@@ -25,6 +26,7 @@ def load_demo() -> bool:
         for path in sorted((DEMO_FOLDER / "servers").glob("*.json")):
             _load_snapshot(json.loads(path.read_text(encoding="utf-8")))
         _add_workshop()
+        jobs.request_job(kind=JobKind.UPDATE_INDEX)
     return True
 
 
@@ -55,6 +57,9 @@ def _add_workshop() -> None:
         description="Converts units, dates, text and JSON; runs beside the worker.",
         next_refresh_at=timezone.now(),
     )
+    program = str(DEMO_FOLDER / "workshop_server.py")
+    server.sealed = connections.seal_secrets(server, connections.Secrets(args=(program,)))
+    server.save(update_fields=["sealed"])
     _record_creation(server)
 
 

@@ -56,12 +56,16 @@ def claim_job(*, job_id: int, holder: str) -> Job | None:
     now = timezone.now()
     try:
         with transaction.atomic():
-            claimed = Job.objects.claimable(now=now).filter(pk=job_id).update(
-                state=JobState.RUNNING,
-                held_by=holder,
-                held_until=now + LEASE,
-                attempts=F("attempts") + 1,
-                started_at=now,
+            claimed = (
+                Job.objects.claimable(now=now)
+                .filter(pk=job_id)
+                .update(
+                    state=JobState.RUNNING,
+                    held_by=holder,
+                    held_until=now + LEASE,
+                    attempts=F("attempts") + 1,
+                    started_at=now,
+                )
             )
     except IntegrityError:
         return None
@@ -133,15 +137,11 @@ def prune_jobs(*, before: datetime) -> int:
 
 def _held(job: Job) -> JobQuerySet:
     """This attempt's own hold: the attempt's number keeps a late worker from touching its successor."""
-    return Job.objects.filter(
-        pk=job.pk, state=JobState.RUNNING, held_by=job.held_by, attempts=job.attempts
-    )
+    return Job.objects.filter(pk=job.pk, state=JobState.RUNNING, held_by=job.held_by, attempts=job.attempts)
 
 
 def _end(job: Job, *, state: JobState, error: str = "") -> None:
-    _held(job).update(
-        state=state, held_by="", held_until=None, finished_at=timezone.now(), error=error
-    )
+    _held(job).update(state=state, held_by="", held_until=None, finished_at=timezone.now(), error=error)
 
 
 def _end_attempt(job: Job, *, error: str) -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from catalog import upstream
 from catalog.domain.addresses import AddressRules
-from catalog.domain.connection import Connection, Limits, Listing, Rules, StdioRules, UpstreamFailure
+from catalog.domain.connection import Limits, Listing, Rules, StdioRules, UpstreamFailure
 from catalog.domain.definitions import Definition
 from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobKind
@@ -18,6 +18,7 @@ from catalog.services import connections, jobs, tools
 
 FIRST_RETRY_AFTER_SECONDS = 30
 LONGEST_RETRY_AFTER_SECONDS = 3600
+MAX_DOUBLINGS = 20
 JITTER = 0.1
 
 ListTools = Callable[..., Listing]
@@ -118,7 +119,8 @@ def _store_failure(job: Job, server: Server, failure: UpstreamFailure, started_a
 
 
 def _retry_after_seconds(failures_before: int) -> float:
-    return min(FIRST_RETRY_AFTER_SECONDS * 2 ** min(failures_before, 20), LONGEST_RETRY_AFTER_SECONDS)
+    doublings = min(failures_before, MAX_DOUBLINGS)
+    return min(FIRST_RETRY_AFTER_SECONDS * 2.0**doublings, LONGEST_RETRY_AFTER_SECONDS)
 
 
 def _jittered(seconds: float) -> timedelta:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
+import httpx2
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, UNSUPPORTED_PROTOCOL_VERSION
 from pydantic import ValidationError
@@ -94,12 +95,24 @@ def _explain_other(error: BaseException) -> UpstreamFailure:
         return UpstreamFailure(
             FailureCode.NOT_MCP, f"The server's answer is not what MCP asks for: {place}: {first['msg']}"
         )
+    if isinstance(error, httpx2.SSEError):
+        return _explain_events(error)
     # The SDK raises this bare; its text is all there is to know it by.
     if isinstance(error, RuntimeError) and "protocol version" in str(error):
         return _wrong_protocol(str(error))
     return UpstreamFailure(
         FailureCode.UNEXPECTED, f"The connection failed: {type(error).__name__}: {_quote(str(error))}"
     )
+
+
+def _explain_events(error: httpx2.SSEError) -> UpstreamFailure:
+    """The SDK's SSE client has a limit of its own for one event, which cannot be set."""
+    if "limit" in str(error):
+        return UpstreamFailure(
+            FailureCode.TOO_LARGE,
+            "The server sent an event of more than 1 MB, too large for SSE: use streamable HTTP, or pages",
+        )
+    return UpstreamFailure(FailureCode.NOT_MCP, "What answers there is no stream of events")
 
 
 def _wrong_protocol(said: str) -> UpstreamFailure:

@@ -23,8 +23,8 @@ def resolve_host(host: str, port: int) -> Sequence[str]:
 class GuardedTransport(httpx2.AsyncBaseTransport):
     """Looks up each host once, refuses it unless every address is allowed, and connects to that very address.
 
-    Every request passes here, those that follow a redirect included. What goes wrong is raised and also kept in
-    `failure`, since the SDK logs and drops some errors.
+    Every request passes here, those that follow a redirect included. What goes wrong is raised and also kept
+    in `failure`, since the SDK logs and drops some errors.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             await response.aclose()
             # What a compressed answer grows to cannot be counted as it comes in.
             raise UpstreamFailure(
-                FailureCode.NOT_MCP, "The server sends compressed answers although asked not to"
+                FailureCode.NOT_MCP, "The server compresses its answers although asked not to"
             )
         return response
 
@@ -126,7 +126,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             if reason := why_refused(address, self._rules):
                 raise UpstreamFailure(
                     FailureCode.BLOCKED_ADDRESS,
-                    f"The host {host} is at {address}, {reason}: such addresses are not allowed by the settings",
+                    f"The host {host} is at {address}, {reason}: the settings do not allow that",
                 )
         return found
 

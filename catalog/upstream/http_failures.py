@@ -1,4 +1,4 @@
-"""Words for what goes wrong on the way to an HTTP server, and for its refusals. No word comes from a URL's path."""
+"""Words for what goes wrong on the way to an HTTP server, and for its refusals. Of a URL, only the host."""
 
 import ssl
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def explain_network_error(error: httpx2.TransportError, host: str) -> UpstreamFa
     if isinstance(error, httpx2.ConnectError):
         return UpstreamFailure(
             FailureCode.REFUSED,
-            f"The host {host} refused the connection: is the server running on that port?",
+            f"The host {host} refused the connection: is the server running?",
         )
     if isinstance(error, httpx2.RemoteProtocolError):
         return UpstreamFailure(FailureCode.NOT_MCP, f"What answers at {host} does not speak HTTP")
@@ -79,7 +79,7 @@ def _explain_tls(error: ssl.SSLError, host: str) -> UpstreamFailure:
         )
     return UpstreamFailure(
         FailureCode.TLS,
-        f"No secure connection to {host} ({error.reason or 'TLS failed'}): is it http, not https?",
+        f"No secure connection to {host} ({error.reason or 'TLS failed'}): should the address begin with http?",
     )
 
 

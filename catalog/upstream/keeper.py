@@ -1,9 +1,9 @@
 """Stands between us and a stdio server, so that nothing the server started outlives the listing.
 
-Run as a script by an isolated interpreter: `keeper.py LIFELINE COMMAND [ARGUMENT…]`. LIFELINE is the reading end
-of a pipe whose other end only our process holds. When that end closes, because we let go or because we were
-killed, the keeper ends the server and all its descendants, those in sessions of their own included. It exits
-with the server's own exit code, or 128 and the number of the signal that ended it.
+Run as a script by an isolated interpreter: `keeper.py LIFELINE COMMAND [ARGUMENT…]`. LIFELINE is the reading
+end of a pipe whose other end only our process holds. When that end closes, because we let go or because we
+were killed, the keeper ends the server and all its descendants, those in sessions of their own included. It
+exits with the server's own exit code, or 128 and the number of the signal that ended it.
 """
 
 import ctypes
@@ -16,6 +16,11 @@ from contextlib import suppress
 TERM_GRACE_SECONDS = 0.5
 CANNOT_RUN = 126
 
+# Only the lifeline ends a keeper: whoever sends these to us as well will have us drop it.
+_IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# An ignored signal stays ignored in what is executed. The last two, Python itself ignores.
+_RESTORED = (*_IGNORED, signal.SIGPIPE, signal.SIGXFSZ)
+
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -25,6 +30,8 @@ def main() -> None:
     os.set_inheritable(lifeline, False)
     _set_process_option(_PR_SET_CHILD_SUBREAPER, 1)
     deaths = _watch_for_deaths()
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)
     server = os.fork()
     if server == 0:
         _become(sys.argv[2:])
@@ -50,11 +57,10 @@ def _watch_for_deaths() -> int:
 def _become(argv: list[str]) -> None:
     os.setsid()
     _set_process_option(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # Python ignores these two, and an ignored signal stays ignored in what is executed.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    for number in _RESTORED:
+        signal.signal(number, signal.SIG_DFL)
     try:
-        os.execv(argv[0], argv)
+        os.execv(argv[0], argv)  # noqa: S606 - no shell is the point
     except OSError as problem:
         os.write(2, f"cannot run {argv[0]}: {problem.strerror}\n".encode())
         os._exit(CANNOT_RUN)

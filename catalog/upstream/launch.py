@@ -47,9 +47,8 @@ def _check_rules(connection: Connection, rules: StdioRules) -> None:
         raise _not_allowed("Servers that run a command are turned off here")
     if rules.allowed_commands is not None and connection.command not in rules.allowed_commands:
         raise _not_allowed(f"The command {connection.command} is not on the list of allowed commands")
-    if rules.allow_loader_variables:
-        return
-    if loaders := sorted(_loader_variables(connection.env)):
+    loaders = sorted(_loader_variables(connection.env))
+    if loaders and rules.refuses_loader_variables:
         raise _not_allowed(f"The variable {loaders[0]} changes which code a command runs: remove it")
 
 

@@ -19,8 +19,8 @@ Streams = AbstractAsyncContextManager[tuple[Any, Any]]  # the SDK gives the pair
 class ToolSieve:
     """Takes the tools out of each page on its way to the session, and keeps them.
 
-    The SDK checks a page as a whole, so one bad definition would cost all the others. It is given an empty page
-    instead, and each definition is judged by itself later.
+    The SDK checks a page as a whole, so one bad definition would cost all the others. It is given an empty
+    page instead, and each definition is judged by itself later.
     """
 
     def __init__(self) -> None:

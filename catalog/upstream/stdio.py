@@ -18,6 +18,8 @@ from catalog.upstream.launch import Launch
 
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
+ToSession = MemoryObjectSendStream[SessionMessage | Exception]
+FromSession = MemoryObjectReceiveStream[SessionMessage]
 
 KEEPER = Path(__file__).with_name("keeper.py")
 EXIT_GRACE_SECONDS = 1.0
@@ -26,7 +28,7 @@ NOISE_BYTES = 2000
 
 
 class StdioLink:
-    """One run of a command. What it left behind, its exit code, stderr and noise, can be read after `connect`."""
+    """One run of a command. Its exit code, stderr and noise can be read when `connect` is left."""
 
     def __init__(self, launch: Launch, limits: Limits) -> None:
         self._launch = launch
@@ -49,7 +51,9 @@ class StdioLink:
         process, lifeline = await self._start()
         to_session, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](0)
-        assert process.stdin and process.stdout and process.stderr
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
         # Plain tasks: a cancelled caller must not stop them before the pipes are read to their end.
         writer = asyncio.create_task(_write_messages(from_session, process.stdin))
         readers = {
@@ -122,28 +126,26 @@ class StdioLink:
         if process.returncode is None:
             process.kill()
 
-    async def _read_messages(
-        self, stdout: ByteReceiveStream, to_session: MemoryObjectSendStream[SessionMessage | Exception]
-    ) -> None:
+    async def _read_messages(self, stdout: ByteReceiveStream, to_session: ToSession) -> None:
         """Pass on each line that is a message, to the end of the pipe; past a limit, only empty the pipe."""
         line = bytearray()
         with to_session:
             async for chunk in _chunks(stdout):
                 self._received_bytes += len(chunk)
                 self._too_large = self._received_bytes > self._limits.max_total_bytes
-                if self._too_large or self._broken:
+                if self._too_large:
                     break
                 *complete, rest = chunk.split(b"\n")
                 for part in complete:
                     await self._pass_on(bytes(line + part), to_session)
                     line.clear()
                 line += rest
+                if self._broken:
+                    break
         async for _ in _chunks(stdout):
             pass
 
-    async def _pass_on(
-        self, line: bytes, to_session: MemoryObjectSendStream[SessionMessage | Exception]
-    ) -> None:
+    async def _pass_on(self, line: bytes, to_session: ToSession) -> None:
         if not line.strip():
             return
         try:
@@ -155,7 +157,7 @@ class StdioLink:
             await to_session.send(SessionMessage(message))
 
     def _note_noise(self, line: bytes) -> None:
-        """Servers that print a banner on stdout are common, so noise alone is no failure; a spoilt message is."""
+        """Servers that print a banner on stdout are common: noise is no failure, a spoilt message is."""
         shown = line[:NOISE_BYTES].decode(errors="replace")
         self.noise = self.noise or shown
         if line.lstrip().startswith(b"{") and b'"jsonrpc"' in line[:200]:
@@ -167,9 +169,7 @@ class StdioLink:
             del self._stderr[: -2 * self._limits.stderr_tail_bytes]
 
 
-async def _write_messages(
-    from_session: MemoryObjectReceiveStream[SessionMessage], stdin: ByteSendStream
-) -> None:
+async def _write_messages(from_session: FromSession, stdin: ByteSendStream) -> None:
     # A server that stops reading is noticed by its missing answer, or by the end of its stdout.
     with from_session, suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         async for item in from_session:

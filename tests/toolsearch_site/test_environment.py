@@ -40,7 +40,9 @@ BAD_SETTINGS = [
 
 class TestBadSettings:
     @pytest.mark.parametrize(("name", "value"), BAD_SETTINGS)
-    def test_names_the_variable_and_shows_no_secret(self, data: dict[str, str], name: str, value: str) -> None:
+    def test_names_the_variable_and_shows_no_secret(
+        self, data: dict[str, str], name: str, value: str
+    ) -> None:
         with pytest.raises(BadSetting) as caught:
             read_environment({**data, name: value})
         assert str(caught.value).startswith(f"{name}: ")
@@ -63,7 +65,7 @@ class TestBadSettings:
         assert ended.stderr.startswith(f"toolsearch: {name}: ")
 
     def test_server_deployment_needs_a_secret_key(self, data: dict[str, str]) -> None:
-        with pytest.raises(BadSetting, match="^SECRET_KEY: is missing"):
+        with pytest.raises(BadSetting, match=r"^SECRET_KEY: is missing"):
             read_environment({**data, "DATABASE_URL": "postgres://localhost/tools"})
 
 

@@ -19,14 +19,19 @@ def is_marked(document: Mapping[str, object]) -> bool:
 
 def parse(document: Mapping[str, object], problems: Problems) -> dict[str, object]:
     section = problems.read_object("toolSearch", document.get("toolSearch"))
-    enabled = problems.read("toolSearch.enabled", section.get("enabled", False), read_flag, False)
+    given = {
+        "enabled": False,
+        **_DEFAULTS,
+        **{key: value for key, value in section.items() if value is not None},
+    }
+    enabled = problems.read("toolSearch.enabled", given["enabled"], read_flag, False)
     changes: dict[str, object] = {
         "mode": str(Mode.AUTO if enabled else Mode.OFF),
         "threshold_unit": str(ThresholdUnit.CHARS),
     }
     for key, field in _FIELDS.items():
-        value, place = section.get(key, _DEFAULTS[key]), join_place("toolSearch", key)
-        changes[field] = problems.read(place, value, partial(read_field, field), _DEFAULTS[key])
+        place = join_place("toolSearch", key)
+        changes[field] = problems.read(place, given[key], partial(read_field, field), _DEFAULTS[key])
     return changes
 
 

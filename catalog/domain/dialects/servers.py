@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from catalog.domain.choices import Transport
 from catalog.domain.dialects.config import ServerEntry
 from catalog.domain.problems import Problems, join_place
-from catalog.domain.values import BadValueError, read_flag, read_matching, read_text, read_texts
+from catalog.domain.values import BadValueError, name_type, read_flag, read_matching, read_text, read_texts
 
 _TRANSPORTS: Mapping[str, Transport] = {
     "stdio": Transport.STDIO,
@@ -19,16 +19,15 @@ _TRANSPORTS: Mapping[str, Transport] = {
     "sse": Transport.SSE,
 }
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
+_WANTED_NAME = "named with 1 to 100 characters and no control characters"
 MAX_COMMAND_CHARS = 1_000
 MAX_URL_CHARS = 2_000
 
 
 def parse_servers(value: object, problems: Problems) -> tuple[ServerEntry, ...]:
     servers = problems.read_object("mcpServers", value)
-    return tuple(
-        _parse_server(name, entry, join_place("mcpServers", name), problems)
-        for name, entry in servers.items()
-    )
+    parsed = (_parse_server(name, entry, problems) for name, entry in servers.items())
+    return tuple(server for server in parsed if server)
 
 
 def render_server(server: ServerEntry) -> dict[str, object]:
@@ -49,8 +48,20 @@ def render_server(server: ServerEntry) -> dict[str, object]:
     return entry
 
 
-def _parse_server(name: str, value: object, place: str, problems: Problems) -> ServerEntry:
-    entry = problems.read_object(place, value)
+def parse_defer_loading(entry: Mapping[str, object], place: str, problems: Problems) -> bool | None:
+    """`alwaysLoad: true` is `deferLoading: false`."""
+    defer = problems.read_key(place, entry, "deferLoading", read_flag)
+    always = problems.read_key(place, entry, "alwaysLoad", read_flag)
+    if always and defer:
+        problems.add(join_place(place, "alwaysLoad"), "contradicts deferLoading")
+    return False if always else defer
+
+
+def _parse_server(name: str, entry: object, problems: Problems) -> ServerEntry | None:
+    place = join_place("mcpServers", name)
+    if not isinstance(entry, Mapping):
+        problems.add(place, f"must be an object, not {name_type(entry)}")
+        return None
     problems.read(place, name, partial(read_matching, pattern=_NAME, wanted=_WANTED_NAME), "")
     return ServerEntry(
         name=name,
@@ -60,11 +71,8 @@ def _parse_server(name: str, value: object, place: str, problems: Problems) -> S
         env=_parse_texts(entry, "env", place, problems),
         url=problems.read(join_place(place, "url"), entry.get("url"), _read_url, ""),
         headers=_parse_texts(entry, "headers", place, problems),
-        defer_loading=_parse_defer_loading(entry, place, problems),
+        defer_loading=parse_defer_loading(entry, place, problems),
     )
-
-
-_WANTED_NAME = "named with 1 to 100 characters and no control characters"
 
 
 def _parse_transport(entry: Mapping[str, object], place: str, problems: Problems) -> Transport:
@@ -74,7 +82,7 @@ def _parse_transport(entry: Mapping[str, object], place: str, problems: Problems
     implied = Transport.HTTP if has_url else Transport.STDIO
     key = "type" if "type" in entry else "transport"
     given = problems.read(join_place(place, key), entry.get(key), _read_transport, None) or implied
-    if has_command != has_url and (given == Transport.STDIO) != has_command:
+    if has_command not in {has_url, given == Transport.STDIO}:
         problems.add(join_place(place, key), f"does not fit a {'command' if has_command else 'url'}")
     return given
 
@@ -114,19 +122,6 @@ def _is_web_address(url: str) -> bool:
 def _parse_texts(entry: Mapping[str, object], key: str, place: str, problems: Problems) -> dict[str, str]:
     below = join_place(place, key)
     values = problems.read_object(below, entry.get(key))
-    return {name: problems.read(join_place(below, name), value, read_text, "") for name, value in values.items()}
-
-
-def _parse_defer_loading(entry: Mapping[str, object], place: str, problems: Problems) -> bool | None:
-    defer = _read_flag_or_unset(entry, "deferLoading", place, problems)
-    always = _read_flag_or_unset(entry, "alwaysLoad", place, problems)
-    if always and defer:
-        problems.add(join_place(place, "alwaysLoad"), "contradicts deferLoading")
-    return False if always else defer
-
-
-def _read_flag_or_unset(
-    entry: Mapping[str, object], key: str, place: str, problems: Problems
-) -> bool | None:
-    value = entry.get(key)
-    return None if value is None else problems.read(join_place(place, key), value, read_flag, False)
+    return {
+        name: problems.read(join_place(below, name), value, read_text, "") for name, value in values.items()
+    }

@@ -2,6 +2,7 @@
 
 import pytest
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from catalog.domain.choices import Loading
 from catalog.domain.definitions import Definition
@@ -59,7 +60,9 @@ class TestStore:
         assert (len(stored.added), len(stored.changed), stored.unchanged_count) == (1, 0, 0)
         assert Tool.objects.get().revisions.count() == 2
 
-    def test_unchanged_listing_writes_no_tool(self, django_assert_num_queries) -> None:  # type: ignore[no-untyped-def]
+    def test_unchanged_listing_writes_no_tool(
+        self, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
         server = make_server()
         listing = [define(f"tool_{number}") for number in range(50)]
         store(server, *listing)
@@ -68,7 +71,9 @@ class TestStore:
             stored = store(server, *listing)
         assert stored.unchanged_count == 50
         assert CatalogVersion.current() == version
-        assert not [query for query in queries.captured_queries if query["sql"].startswith(("UPDATE", "INSERT"))]
+        assert not [
+            query for query in queries.captured_queries if query["sql"].startswith(("UPDATE", "INSERT"))
+        ]
 
     def test_touched_tools_get_the_next_version(self) -> None:
         server = make_server()

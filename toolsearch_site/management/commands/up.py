@@ -8,8 +8,6 @@ import time
 import urllib.error
 import urllib.request
 from argparse import ArgumentParser
-from collections.abc import Sequence
-from types import FrameType
 from typing import Any
 
 from django.conf import settings
@@ -26,7 +24,7 @@ LABEL_WIDTH = 9
 
 class Command(BaseCommand):
     help = "Migrate, load the demo, and run the web server, a worker and the scheduler until Ctrl-C."
-    requires_system_checks: Sequence[str] = ()
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1")
@@ -51,7 +49,9 @@ class Command(BaseCommand):
         try:
             call_command("migrate", interactive=False, verbosity=0)
         except OperationalError as error:
-            raise CommandError(f"the database cannot be reached: {str(error).strip().splitlines()[0]}") from None
+            raise CommandError(
+                f"the database cannot be reached: {str(error).strip().splitlines()[0]}"
+            ) from None
         call_command("collectstatic", interactive=False, verbosity=0)
         if with_demo and demo.load_demo():
             self._say("up", "loaded the demo catalog")
@@ -65,7 +65,9 @@ class Command(BaseCommand):
             self._say_sign_in(sign_in)
 
     def _say_sign_in(self, sign_in: accounts.SignIn) -> None:
-        self._say("up", f"first sign-in: user {sign_in.username}, password {sign_in.password} (change it after)")
+        self._say(
+            "up", f"first sign-in: user {sign_in.username}, password {sign_in.password} (change it after)"
+        )
 
     def _say(self, label: str, line: str) -> None:
         """One write per line: several threads share the terminal."""

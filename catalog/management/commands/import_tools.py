@@ -1,0 +1,52 @@
+"""`manage.py import_tools SERVER FILE`: tool definitions from a file."""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from catalog.domain.errors import ToolSearchError
+from catalog.domain.snapshots import parse_snapshot
+from catalog.services import reindex, snapshots
+from catalog.services.changes import COMMAND_LINE
+
+FROM_THE_LINES = "-"
+STDIN = "-"
+
+
+class Command(BaseCommand):
+    help = "Load tool definitions: a JSON array, an MCP tools/list result, or JSON lines."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("server", help="the server's name; - when each line names its own")
+        parser.add_argument("file", help="the file to read; - for standard input")
+
+    def handle(self, *, server: str, file: str, **options: Any) -> None:
+        try:
+            found = parse_snapshot(_read(file), server=None if server == FROM_THE_LINES else server)
+            imported = snapshots.import_snapshots(definitions_by_server=found, actor=COMMAND_LINE)
+        except ToolSearchError as error:
+            raise CommandError(str(error)) from None
+        reindex.bring_up_to_date()
+        for one in imported:
+            self._report(one)
+
+    def _report(self, one: snapshots.Imported) -> None:
+        stored = one.stored
+        self.stdout.write(
+            f"{one.server}: {len(stored.added)} added, {len(stored.changed)} changed,"
+            f" {len(stored.gone)} gone, {stored.unchanged_count} unchanged, {len(one.rejected)} rejected"
+        )
+        for name, why in one.rejected:
+            self.stderr.write(f"{one.server}: {name}: {why}")
+
+
+def _read(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise CommandError(f"{file} is not UTF-8 text") from None

@@ -1,0 +1,98 @@
+"""`manage.py refresh [SERVER…] [--wait]`: ask the workers for a refresh."""
+
+import sys
+import time
+from argparse import ArgumentParser
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+
+from catalog import tasks
+from catalog.models import Job, RefreshRun, Server
+from catalog.models.jobs import JobState
+from catalog.services import jobs, refresh, reindex
+
+POLL_SECONDS = 0.2
+WORKERS_ANSWER_WITHIN_SECONDS = 2.0
+AT_ONCE = 8
+
+
+class Command(BaseCommand):
+    help = "Refresh the named servers, or all that can be refreshed."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("servers", nargs="*", metavar="SERVER")
+        parser.add_argument("--wait", action="store_true", help="show progress; exit 1 if one failed")
+
+    def handle(self, *, servers: list[str], wait: bool, **options: Any) -> None:
+        requested = {refresh.request_refresh(server=server).pk: server.name for server in _find(servers)}
+        tasks.wake_workers()
+        if not wait:
+            self.stdout.write(f"asked for {len(requested)} refreshes")
+            return
+        self._watch(requested)
+        reindex.bring_up_to_date()
+        failed = self._report(requested)
+        if failed:
+            sys.exit(1)
+
+    def _watch(self, requested: dict[int, str]) -> None:
+        """Jobs that no worker takes soon are done here: the command works without a worker too."""
+        patience = time.monotonic() + WORKERS_ANSWER_WITHIN_SECONDS
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            while states := _open_states(requested):
+                self._show_progress(len(requested) - len(states), len(requested))
+                if time.monotonic() > patience:
+                    waiting = [pk for pk, state in states.items() if state == JobState.WAITING]
+                    list(pool.map(_run_here, waiting))
+                time.sleep(POLL_SECONDS)
+        self._show_progress(len(requested), len(requested))
+        self.stderr.write("")
+
+    def _show_progress(self, done: int, total: int) -> None:
+        bar = "#" * round(30 * done / max(total, 1))
+        self.stderr.write(f"\r[{bar:<30}] {done}/{total} servers", ending="")
+        self.stderr.flush()
+
+    def _report(self, requested: dict[int, str]) -> int:
+        latest = {run.job_id: run for run in RefreshRun.objects.filter(job__in=requested).order_by("pk")}
+        failed = 0
+        for job_id, name in sorted(requested.items(), key=lambda item: item[1]):
+            run = latest.get(job_id)
+            is_ok = run is not None and run.is_ok
+            failed += not is_ok
+            self.stdout.write(f"{name}: {_describe(run)}")
+        return failed
+
+
+def _find(names: list[str]) -> list[Server]:
+    refreshable = Server.objects.refreshable()
+    if not names:
+        return list(refreshable)
+    found = {server.name: server for server in refreshable.filter(name__in=names)}
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise CommandError(f"no server that can be refreshed has the name {', '.join(missing)}")
+    return list(found.values())
+
+
+def _open_states(requested: dict[int, str]) -> dict[int, str]:
+    return dict(Job.objects.open().filter(pk__in=requested).values_list("pk", "state"))
+
+
+def _run_here(job_id: int) -> None:
+    try:
+        jobs.run_job(job_id=job_id, holder=tasks.name_holder(), handlers=tasks.HANDLERS)
+    finally:
+        connection.close()
+
+
+def _describe(run: RefreshRun | None) -> str:
+    if run is None:
+        return "failed: the refresh ended without a result"
+    if not run.is_ok:
+        return f"failed: {run.error}"
+    counts = f"{run.added} added, {run.changed} changed, {run.gone} gone, {run.unchanged} unchanged"
+    return f"{counts}, {len(run.rejected)} rejected" if run.rejected else counts

@@ -1,0 +1,151 @@
+"""Answering one request over one compiled catalog. No files, no clock: also what serves while an index is rebuilt."""
+
+import dataclasses
+
+import numpy as np
+
+from catalog.domain.errors import InvalidInput
+from catalog.domain.query import Keywords, Listing, Pattern, Required, Select, strip_quotes
+from catalog.search import words
+from catalog.search.compiled import Compiled, Mask, Scores
+from catalog.search.meaning import Encoder
+from catalog.search.patterns import match_rows
+from catalog.search.ranking import RANKERS, Ranking, Task
+from catalog.search.request import Hit, Outcome, ScorePart, SearchOutcome, SearchRequest
+
+_REQUIRED_SHARE = np.float32(0.01)  # required words order the hits only where the rest leaves a tie
+_NAMED_SCORE = 1.0
+
+
+def answer(compiled: Compiled, request: SearchRequest, encoder: Encoder | None) -> SearchOutcome:
+    """Raises `InvalidInput` for an unknown ranker and for a pattern that is invalid or runs too long."""
+    query = request.query
+    allowed = _allowed_rows(compiled, request)
+    if isinstance(query, Listing):
+        return SearchOutcome(Outcome.LISTING, query.form)
+    if isinstance(query, Select):
+        return _select(compiled, query, allowed)
+    if isinstance(query, Pattern):
+        return _match(compiled, query, request.max_results, allowed)
+    if request.ranker not in RANKERS:
+        raise InvalidInput.at("ranker", f"{request.ranker!r} is not one of {', '.join(RANKERS)}")
+    if isinstance(query, Required):
+        return _rank_required(compiled, query, request, Task(compiled, query.rest, allowed, encoder))
+    ranking = RANKERS[request.ranker](Task(compiled, query.text, allowed, encoder))
+    return _collect(compiled, query, request, ranking, allowed)
+
+
+def _allowed_rows(compiled: Compiled, request: SearchRequest) -> Mask | None:
+    allowed = None if request.visible is None else compiled.mask_of(request.visible)
+    if request.server is None:
+        return allowed
+    on_server = compiled.mask_of_server(request.server)
+    return on_server if allowed is None else on_server & allowed
+
+
+def _select(compiled: Compiled, query: Select, allowed: Mask | None) -> SearchOutcome:
+    rows: dict[int, None] = {}
+    missing = []
+    for name in query.names:
+        named = _rows_named(compiled, name, allowed)
+        rows.update(dict.fromkeys(named))
+        if not named:
+            missing.append(name)
+    hits = tuple(_make_hit(compiled, row, _NAMED_SCORE) for row in rows)
+    outcome = Outcome.MATCHED if hits else Outcome.NO_MATCH
+    return SearchOutcome(outcome, query.form, hits, missing=tuple(missing))
+
+
+def _match(compiled: Compiled, query: Pattern, max_results: int, allowed: Mask | None) -> SearchOutcome:
+    """Tools whose name fits come before those that only speak of it."""
+    found = match_rows(compiled, query.text, allowed)
+    ordered = sorted(found, key=lambda row: ("name" not in found[row], row))[:max_results]
+    hits = tuple(
+        _make_hit(compiled, row, _NAMED_SCORE, (ScorePart(query.text, found[row], _NAMED_SCORE),)) for row in ordered
+    )
+    return SearchOutcome(Outcome.MATCHED if hits else Outcome.NO_MATCH, query.form, hits)
+
+
+def _rank_required(compiled: Compiled, query: Required, request: SearchRequest, task: Task) -> SearchOutcome:
+    """Every tool whose name has the required words is a hit; the rest of the query orders them."""
+    named = {word: _rows_with_word(compiled, word, task.allowed) for word in query.required}
+    allowed = np.logical_and.reduce(list(named.values()))
+    lacking = tuple(word for word, rows in named.items() if not rows.any())
+    rank = RANKERS[request.ranker]
+    by_required = rank(Task(compiled, " ".join(query.required), allowed))
+    scores = allowed + by_required.scores
+    if not query.rest:
+        ranking = dataclasses.replace(by_required, scores=scores, unmatched=lacking)
+    else:
+        ranking = rank(dataclasses.replace(task, allowed=allowed))
+        scores = ranking.scores + scores * _REQUIRED_SHARE
+        ranking = dataclasses.replace(ranking, scores=scores, unmatched=(*lacking, *ranking.unmatched))
+    return _collect(compiled, query, request, ranking, allowed)
+
+
+def _rows_with_word(compiled: Compiled, word: str, allowed: Mask | None) -> Mask:
+    """The visible tools whose qualified name has the word; one written together counts as its parts, too."""
+    rows = np.ones(len(compiled), dtype=np.bool_) if allowed is None else allowed.copy()
+    for run in words.runs(word):
+        parts = [_rows_with_term(compiled, term) for part in run.parts for term in part.terms]
+        fits = np.logical_and.reduce(parts)
+        rows &= fits if run.joined is None else fits | _rows_with_term(compiled, run.joined)
+    return rows
+
+
+def _rows_with_term(compiled: Compiled, term: str) -> Mask:
+    mask = np.zeros(len(compiled), dtype=np.bool_)
+    mask[compiled.rows_named_with(term)] = True
+    return mask
+
+
+def _collect(
+    compiled: Compiled,
+    query: Keywords | Required,
+    request: SearchRequest,
+    ranking: Ranking,
+    allowed: Mask | None,
+) -> SearchOutcome:
+    exact = _rows_named(compiled, query.text, allowed) or _rows_named(compiled, strip_quotes(query.text), allowed)
+    scores, bonus = _lift(ranking.scores, exact)
+    hits = []
+    for row in _best_rows(scores, request.max_results, max(request.score_cutoff, ranking.kept_share)):
+        parts = ranking.explain(row) if request.explained else ()
+        if request.explained and row in exact:
+            parts = (ScorePart(query.text, "exact name", bonus), *parts)
+        hits.append(_make_hit(compiled, row, float(scores[row]), parts))
+    outcome = Outcome.MATCHED if hits else Outcome.NO_MATCH
+    return SearchOutcome(outcome, query.form, tuple(hits), unmatched_terms=() if exact else ranking.unmatched)
+
+
+def _lift(scores: Scores, exact: tuple[int, ...]) -> tuple[Scores, float]:
+    """Raise the tools whose name was typed above all others."""
+    if not exact:
+        return scores, 0.0
+    bonus = float(scores.max()) + 1.0
+    lifted = scores.copy()
+    lifted[list(exact)] += bonus
+    return lifted, bonus
+
+
+def _best_rows(scores: Scores, count: int, cutoff: float) -> list[int]:
+    """The best rows, best first; among equals the order of names."""
+    if not len(scores):
+        return []
+    if count < len(scores):
+        threshold = np.partition(scores, len(scores) - count)[len(scores) - count]
+        rows = np.flatnonzero(scores >= max(threshold, np.float32(1e-9)))
+    else:
+        rows = np.flatnonzero(scores > 0)
+    ordered = rows[np.argsort(-scores[rows], kind="stable")][:count]
+    least = cutoff * float(scores[ordered[0]]) if len(ordered) else 0.0
+    return [row for row in ordered.tolist() if scores[row] >= least]
+
+
+def _rows_named(compiled: Compiled, name: str, allowed: Mask | None) -> tuple[int, ...]:
+    rows = compiled.rows_by_name.get(name) or compiled.rows_by_folded_name.get(name.lower(), ())
+    return rows if allowed is None else tuple(row for row in rows if allowed[row])
+
+
+def _make_hit(compiled: Compiled, row: int, score: float, parts: tuple[ScorePart, ...] = ()) -> Hit:
+    return Hit(int(compiled.ids[row]), compiled.qualified_names[row], score, parts)

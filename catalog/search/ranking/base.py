@@ -1,0 +1,28 @@
+"""What every ranker takes and gives."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from catalog.search.compiled import Compiled, Mask, Scores
+from catalog.search.meaning import Encoder
+from catalog.search.request import ScorePart
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Rank the tools of a catalog for a text. Rows outside `allowed` (unset: all are in) score nothing."""
+
+    compiled: Compiled
+    text: str
+    allowed: Mask | None = None
+    encoder: Encoder | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A score a row, 0 where nothing matched. `kept_share` is the ranker's own cutoff, a share of the best score."""
+
+    scores: Scores
+    unmatched: tuple[str, ...]
+    explain: Callable[[int], tuple[ScorePart, ...]]
+    kept_share: float = 0.0

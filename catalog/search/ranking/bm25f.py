@@ -1,0 +1,134 @@
+"""The default ranker: BM25F over words, and meaning beside it.
+
+The words' evidence is a share: what the words of the query gave a tool, of what the rarest few of them could give at
+most. It counts squared. So a tool that has the words wins clearly, chance hits on single words weigh almost nothing,
+and there the meaning decides.
+"""
+
+import math
+from dataclasses import dataclass
+from heapq import nlargest
+
+import numpy as np
+
+from catalog.search import words
+from catalog.search.compiled import K1, Compiled, Mask, Scores
+from catalog.search.ranking.base import Ranking, Task
+from catalog.search.request import ScorePart
+from catalog.search.words import Run
+
+_PART_OF_KNOWN_RUN = 0.5  # `git` and `hub` when `GitHub` is a word of the catalog itself
+_TELLING_WORDS = 5  # no tool has all words of a long request
+_MEANING_WEIGHT = np.float32(0.3)
+_MIN_SIMILARITY = np.float32(0.1)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedTerm:
+    term: str
+    weight: float
+    typed: str
+
+
+def rank(task: Task) -> Ranking:
+    asked = query_runs(task.text)
+    terms = weigh_terms(task.compiled, asked)
+    evidence = _weigh_evidence(task.compiled, terms)
+    unmatched = find_unmatched(task.compiled, asked, task.allowed)
+    if task.allowed is not None:
+        evidence *= task.allowed
+    if not evidence.any():
+        return Ranking(evidence, unmatched, lambda _: ())
+    meaning = _compare_meanings(task)
+    scores = evidence * evidence
+    if meaning is not None:
+        scores += meaning
+
+    def explain(row: int) -> tuple[ScorePart, ...]:
+        by_words = [part for weighted in terms for part in explain_term(task.compiled, weighted, row)]
+        factor = float(evidence[row]) ** 2 / max(sum(part.score for part in by_words), 1e-9)
+        parts = [ScorePart(part.term, part.field, part.score * factor) for part in by_words]
+        if meaning is not None and meaning[row] > 0:
+            parts.append(ScorePart(task.text, "meaning", float(meaning[row])))
+        return tuple(parts)
+
+    return Ranking(scores, unmatched, explain)
+
+
+def query_runs(text: str) -> list[Run]:
+    """The words that count: all but stop words, or these as well when there is nothing else."""
+    found = list(words.runs(text))
+    return [run for run in found if not run.is_stop] or found
+
+
+def weigh_terms(compiled: Compiled, asked: list[Run]) -> list[WeightedTerm]:
+    """The terms to look up, each once with its greatest weight."""
+    chosen: dict[str, WeightedTerm] = {}
+    for run in asked:
+        is_known = run.joined is not None and run.joined in compiled.term_numbers
+        weight = _PART_OF_KNOWN_RUN if is_known else 1.0
+        candidates = [WeightedTerm(term, weight, part.typed) for part in run.parts for term in part.terms]
+        if run.joined is not None:
+            candidates.append(WeightedTerm(run.joined, 1.0, run.typed))
+        for candidate in candidates:
+            known = chosen.get(candidate.term)
+            if known is None or known.weight < candidate.weight:
+                chosen[candidate.term] = candidate
+    return list(chosen.values())
+
+
+def find_unmatched(compiled: Compiled, asked: list[Run], allowed: Mask | None) -> tuple[str, ...]:
+    """The words, as typed, that no visible tool has."""
+
+    def is_known(term: str) -> bool:
+        found = compiled.postings_of(term)
+        return found is not None and (allowed is None or bool(allowed[found[0]].any()))
+
+    unmatched: list[str] = []
+    for run in asked:
+        if run.joined is not None and is_known(run.joined):
+            continue
+        lacking = [part.typed for part in run.parts if not any(map(is_known, part.terms))]
+        unmatched.extend([run.typed] if len(lacking) == len(run.parts) else lacking)
+    return tuple(dict.fromkeys(unmatched))
+
+
+def explain_term(compiled: Compiled, weighted: WeightedTerm, row: int) -> list[ScorePart]:
+    """What a term gave a tool, field by field, before it becomes a share."""
+    found = compiled.postings_of(weighted.term)
+    if found is None:
+        return []
+    rows, impacts = found
+    at = int(np.searchsorted(rows, row))
+    if at == len(rows) or rows[at] != row:
+        return []
+    impact = float(impacts[at]) * weighted.weight
+    shares = compiled.field_shares(weighted.term, row)
+    return [ScorePart(weighted.typed, field, impact * share) for field, share in shares.items()]
+
+
+def _weigh_evidence(compiled: Compiled, terms: list[WeightedTerm]) -> Scores:
+    """What the words gave each tool, as a share of what the most telling of them could give."""
+    evidence = np.zeros(len(compiled), dtype=np.float32)
+    limits = []
+    for weighted in terms:
+        found = compiled.postings_of(weighted.term)
+        limits.append(weighted.weight * compiled.rarity(0 if found is None else len(found[0])))
+        if found is not None:
+            rows, impacts = found
+            evidence[rows] += impacts * np.float32(weighted.weight)
+    most = (K1 + 1) * math.fsum(nlargest(_TELLING_WORDS, limits))
+    evidence /= np.float32(max(most, 1e-9))
+    return evidence
+
+
+def _compare_meanings(task: Task) -> Scores | None:
+    if task.encoder is None:
+        return None
+    similarity = task.compiled.vectors @ task.encoder.encode([task.text])[0]
+    similarity -= _MIN_SIMILARITY
+    np.maximum(similarity, 0, out=similarity)
+    similarity *= _MEANING_WEIGHT
+    if task.allowed is not None:
+        similarity *= task.allowed
+    return similarity

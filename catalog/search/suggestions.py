@@ -1,0 +1,44 @@
+"""Near misses: for words no visible tool has, words nearby that one does have."""
+
+from collections.abc import Callable, Iterator
+
+from catalog.domain.query import Keywords, Required
+from catalog.search import words
+from catalog.search.compiled import Compiled, Mask
+from catalog.search.request import SearchOutcome, SearchRequest, Suggestion
+
+Speller = Callable[[str], tuple[str, ...]]
+
+_MAX_TERMS = 3
+_MIN_CHARS = 4
+
+
+def suggest(
+    compiled: Compiled, request: SearchRequest, outcome: SearchOutcome, spell: Speller
+) -> tuple[Suggestion, ...]:
+    """Looking up a spelling costs far more than a search, so only queries that mostly missed are helped."""
+    query = request.query
+    if not isinstance(query, Keywords | Required) or not outcome.unmatched_terms:
+        return ()
+    asked = [run for run in words.runs(query.text) if not run.is_stop]
+    if outcome.hits and 2 * len(outcome.unmatched_terms) < len(asked):
+        return ()
+    allowed = None if request.visible is None else compiled.mask_of(request.visible)
+    return tuple(_suggest_each(compiled, outcome.unmatched_terms[:_MAX_TERMS], allowed, spell))
+
+
+def _suggest_each(
+    compiled: Compiled, terms: tuple[str, ...], allowed: Mask | None, spell: Speller
+) -> Iterator[Suggestion]:
+    for term in terms:
+        if len(term) < _MIN_CHARS or not term.isalpha():
+            continue
+        nearby = tuple(word for word in spell(term) if _is_visible(compiled, word, allowed))
+        if nearby:
+            yield Suggestion(term, nearby)
+
+
+def _is_visible(compiled: Compiled, word: str, allowed: Mask | None) -> bool:
+    """A hidden tool's words are not given away."""
+    found = [compiled.postings_of(term) for term in words.document_terms(word)]
+    return any(each is not None and (allowed is None or bool(allowed[each[0]].any())) for each in found)

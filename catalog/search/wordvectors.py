@@ -1,0 +1,77 @@
+"""Meaning from static word vectors: the weights that the `wordllama` wheel carries, read straight from its files.
+
+The package's own loader wants to download; nothing here does. A text's vector is the sum of its words' vectors: the
+weights were trained for that, so frequent words are short and weigh little by themselves.
+"""
+
+import json
+import struct
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalog.search import words
+from catalog.search.meaning import Encoder, Vectors
+
+_PACKAGE = "wordllama"
+_WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
+_TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
+_TENSOR = "embedding.weight"
+_REMEMBERED_WORDS = 1 << 16
+
+
+class WordVectors:
+    """An `Encoder`. The weights are mapped, not loaded: processes share them."""
+
+    name = "wordllama-l2-supercat-256"
+
+    def __init__(self, folder: Path) -> None:
+        from tokenizers import Tokenizer  # noqa: PLC0415 - comes with the optional package only
+
+        self._weights = _map_tensor(folder / _WEIGHTS, _TENSOR)
+        self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        self._pieces = lru_cache(maxsize=_REMEMBERED_WORDS)(self._find_pieces)
+
+    @property
+    def dimensions(self) -> int:
+        return self._weights.shape[1]
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for row, text in enumerate(texts):
+            pieces = list(chain.from_iterable(self._pieces(run.typed.lower()) for run in words.runs(text)))
+            if pieces:
+                vectors[row] = self._weights[pieces].sum(axis=0, dtype=np.float32)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return vectors / np.maximum(lengths, np.float32(1e-9))
+
+    def _find_pieces(self, word: str) -> tuple[int, ...]:
+        return tuple(self._tokenizer.encode(word, add_special_tokens=False).ids)
+
+
+@cache
+def find_encoder() -> Encoder | None:
+    """The installed encoder, opened once; None where the optional package is absent."""
+    found = find_spec(_PACKAGE)
+    if found is None or found.origin is None or find_spec("tokenizers") is None:
+        return None
+    folder = Path(found.origin).parent
+    if not (folder / _WEIGHTS).exists() or not (folder / _TOKENIZER).exists():
+        return None
+    return WordVectors(folder)
+
+
+def _map_tensor(path: Path, name: str) -> NDArray[np.float16]:
+    """A tensor of a safetensors file: eight bytes of header length, a JSON header, then the data."""
+    with path.open("rb") as file:
+        (header_bytes,) = struct.unpack("<Q", file.read(8))
+        tensor = json.loads(file.read(header_bytes))[name]
+    if tensor["dtype"] != "F16":
+        raise ValueError(f"{path.name}: want 16-bit floats, not {tensor['dtype']}")
+    offset = 8 + header_bytes + tensor["data_offsets"][0]
+    return np.memmap(path, dtype=np.float16, mode="r", offset=offset, shape=tuple(tensor["shape"]))

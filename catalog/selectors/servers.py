@@ -1,0 +1,107 @@
+"""Servers as pages show them."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+
+from catalog.domain.errors import NotFound
+from catalog.domain.sizes import tokens_of
+from catalog.models import Job, RefreshRun, Server
+from catalog.models.jobs import JobKind
+from catalog.selectors.paging import Page, cut_page
+from catalog.selectors.totals import read_totals
+
+HISTORY_ROWS = 20
+ATTENTION_ROWS = 8
+ACTIVE_TOOLS = Q(tools__gone_at=None, tools__hidden=False)
+
+
+class ServerSort(StrEnum):
+    SIZE = "size"
+    TOOLS = "tools"
+    NAME = "name"
+    REFRESHED = "refreshed"
+
+
+ORDERS = {
+    ServerSort.SIZE: ("-chars", "name"),
+    ServerSort.TOOLS: ("-tool_count", "name"),
+    ServerSort.NAME: ("name",),
+    ServerSort.REFRESHED: ("-last_refreshed_at", "name"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRow:
+    """A server with its tools counted; the share is of what all enabled servers cost together."""
+
+    server: Server
+    tools: int
+    tokens: int
+    share: float
+
+    @property
+    def share_percent(self) -> float:
+        return round(self.share * 100, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    run: RefreshRun
+    took_seconds: float
+
+
+def servers_for_table(*, text: str = "", sort: ServerSort = ServerSort.SIZE, page: str | int = 1) -> Page[ServerRow]:
+    totals = read_totals()
+    servers = cut_page(with_sizes().filter(name__icontains=text).order_by(*ORDERS[sort]), page)
+    rows = [
+        ServerRow(
+            server=server,
+            tools=server.tool_count,
+            tokens=tokens_of(server.chars),
+            share=totals.share_of(server.chars) if server.enabled else 0.0,
+        )
+        for server in servers.rows
+    ]
+    return servers.with_rows(rows)
+
+
+def with_sizes() -> "QuerySet[Server]":
+    """Servers with `tool_count` and `chars` of the tools neither hidden nor gone, in one query."""
+    return Server.objects.annotate(
+        tool_count=Count("tools", filter=ACTIVE_TOOLS),
+        chars=Coalesce(Sum("tools__chars", filter=ACTIVE_TOOLS), 0),
+    )
+
+
+def server_names() -> list[str]:
+    return list(Server.objects.values_list("name", flat=True).order_by("name"))
+
+
+def find_server(name: str) -> Server:
+    server = Server.objects.filter(name=name).first()
+    if server is None:
+        raise NotFound(f"There is no server named {name}.")
+    return server
+
+
+def server_row(server: Server) -> ServerRow:
+    sized = with_sizes().get(pk=server.pk)
+    share = read_totals().share_of(sized.chars) if server.enabled else 0.0
+    return ServerRow(server=server, tools=sized.tool_count, tokens=tokens_of(sized.chars), share=share)
+
+
+def refresh_history(server: Server) -> list[RunRow]:
+    return [RunRow(run, (run.finished_at - run.started_at).total_seconds()) for run in server.runs.all()[:HISTORY_ROWS]]
+
+
+def last_refresh_job(server: Server) -> Job | None:
+    return Job.objects.filter(kind=JobKind.REFRESH_SERVER, subject=server.pk).order_by("-pk").first()
+
+
+def servers_needing_attention() -> list[Server]:
+    """Enabled servers that fail, and those that were never refreshed, the longest failing first."""
+    troubled = Server.objects.filter(Q(failures__gt=0) | Q(last_refreshed_at=None), enabled=True)
+    return list(troubled.order_by("-failures", "name")[:ATTENTION_ROWS])

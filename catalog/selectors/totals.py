@@ -1,0 +1,63 @@
+"""What the whole catalog costs: the sums that pages and shares are measured against."""
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
+
+from catalog.domain.sizes import tokens_of
+from catalog.models import Server, Tool
+
+CONTEXT_WINDOW_TOKENS = 200_000
+BUDGET_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Of every tool that may be in a list: its server enabled, itself neither hidden nor gone."""
+
+    servers: int
+    disabled_servers: int
+    tools: int
+    chars: int
+
+    @property
+    def tokens(self) -> int:
+        return tokens_of(self.chars)
+
+    @property
+    def tokens_per_tool(self) -> int:
+        return round(self.tokens / self.tools) if self.tools else 0
+
+    @property
+    def window_tokens(self) -> int:
+        return CONTEXT_WINDOW_TOKENS
+
+    @property
+    def window_share(self) -> float:
+        return self.tokens / CONTEXT_WINDOW_TOKENS
+
+    @property
+    def bar_percent(self) -> float:
+        """The width of a bar that cannot leave its track."""
+        return round(min(1.0, self.window_share) * 100, 2)
+
+    @property
+    def is_over_budget(self) -> bool:
+        return self.window_share > BUDGET_SHARE
+
+    def share_of(self, chars: int) -> float:
+        return chars / self.chars if self.chars else 0.0
+
+
+def read_totals() -> Totals:
+    servers = Server.objects.aggregate(
+        enabled=Count("pk", filter=Q(enabled=True)), disabled=Count("pk", filter=Q(enabled=False))
+    )
+    tools = Tool.objects.listed().aggregate(count=Count("pk"), chars=Coalesce(Sum("chars"), 0))
+    return Totals(
+        servers=servers["enabled"],
+        disabled_servers=servers["disabled"],
+        tools=tools["count"],
+        chars=tools["chars"],
+    )

@@ -1,0 +1,102 @@
+"""Keeps this node's search index equal to the catalog: the change only where little changed, else anew."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+
+from django.conf import settings
+
+from catalog.models import CatalogVersion, Job, Tool
+from catalog.models.jobs import JobKind
+from catalog.models.tools import ToolQuerySet
+from catalog.search import generations, index
+from catalog.search.documents import ToolDocument, make_document
+from catalog.search.errors import IndexDamaged
+from catalog.services import jobs
+
+# Past this many changed tools a build from scratch is quicker than an update.
+LARGEST_UPDATE_TOOLS = 2000
+READ_AT_ONCE_ROWS = 1000
+WAIT_FOR_OTHERS_SECONDS = 120.0
+NO_INDEX = -1
+
+
+def run_update(job: Job) -> None:
+    bring_up_to_date()
+
+
+def request_if_behind() -> None:
+    """Ask for an update when the index is missing, damaged or older than the catalog, whatever the cause."""
+    if _known_version() < CatalogVersion.current():
+        jobs.request_job(kind=JobKind.UPDATE_INDEX)
+
+
+def bring_up_to_date() -> None:
+    """Catch up with the catalog's version; returns when a search that starts now sees all of it."""
+    with _only_one():
+        try:
+            state = index.read_state(settings.INDEX_FOLDER)
+            _catch_up(state.version)
+            if index.read_state(settings.INDEX_FOLDER).documents != _searchable().count():
+                _build()
+        except IndexDamaged:
+            _build()
+
+
+def rebuild() -> None:
+    """Build the index anew beside the live one, then switch."""
+    with _only_one():
+        _build()
+
+
+def _known_version() -> int:
+    try:
+        return index.read_state(settings.INDEX_FOLDER).version
+    except IndexDamaged:
+        return NO_INDEX
+
+
+def _only_one() -> AbstractContextManager[None]:
+    """Reading the catalog and writing what was read are one step: a slow reader must not undo a quick one."""
+    return generations.writing(settings.INDEX_FOLDER, WAIT_FOR_OTHERS_SECONDS, lock="CATCH_UP")
+
+
+def _build() -> None:
+    version = CatalogVersion.current()
+    index.build(settings.INDEX_FOLDER, _documents(_searchable()), None, version=version)
+
+
+def _catch_up(known: int) -> None:
+    version = CatalogVersion.current()
+    touched = Tool.objects.filter(version__gt=known)
+    if known >= version:
+        return
+    if touched.count() > LARGEST_UPDATE_TOOLS:
+        _build()
+        return
+    changed = list(_documents(touched.filter(gone_at=None)))
+    removed = list(touched.exclude(gone_at=None).values_list("pk", flat=True))
+    index.update(settings.INDEX_FOLDER, changed, removed, None, version=version)
+
+
+def _searchable() -> ToolQuerySet:
+    """Hidden tools and tools of disabled servers are in the index, and masked when a search asks."""
+    return Tool.objects.filter(gone_at=None)
+
+
+def _documents(tools: ToolQuerySet) -> Iterator[ToolDocument]:
+    for tool in tools.select_related("server").order_by("pk").iterator(chunk_size=READ_AT_ONCE_ROWS):
+        yield make_document(
+            {
+                "name": tool.name,
+                "title": tool.title,
+                "description": tool.description,
+                "inputSchema": tool.input_schema,
+                "annotations": tool.annotations,
+                "_meta": tool.meta,
+            },
+            id=tool.pk,
+            qualified_name=tool.qualified_name,
+            server=tool.server.name,
+            kind=tool.server.kind,
+            keywords=tool.keywords,
+        )

@@ -1,0 +1,39 @@
+"""How a view answers: a whole page or its part, and on whose behalf it acts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+from django_htmx.middleware import HtmxDetails
+
+from catalog.domain.errors import NotAllowed
+from catalog.services.changes import Actor
+
+VARIES_BY = ["HX-Request", "HX-Boosted", "HX-Target", "HX-History-Restore-Request"]
+
+
+def render_page(
+    request: HttpRequest, page: str, part: str, context: Mapping[str, Any], *, status: int = 200
+) -> HttpResponse:
+    """Answer with the part where htmx asks for it, else with the page that includes it."""
+    template = part if wants_part(request) else page
+    response = render(request, template, dict(context), status=status)
+    patch_vary_headers(response, VARIES_BY)
+    return response
+
+
+def wants_part(request: HttpRequest) -> bool:
+    """A boosted link without a target of its own, and a step back in history, need the whole page."""
+    htmx = HtmxDetails(request)
+    if not htmx or htmx.history_restore_request:
+        return False
+    return not htmx.boosted or bool(htmx.target)
+
+
+def actor_of(request: HttpRequest) -> Actor:
+    if not isinstance(request.user, User):
+        raise NotAllowed("sign in first")
+    return Actor(label=request.user.get_username(), user=request.user)

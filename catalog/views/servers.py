@@ -1,0 +1,77 @@
+"""Servers: the list, one server, and its refresh on demand."""
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from catalog import tasks
+from catalog.access import Role, require_role, role_required
+from catalog.domain.errors import Conflict
+from catalog.forms import ServerFilterForm
+from catalog.models import Server
+from catalog.models.jobs import JobState
+from catalog.selectors import servers, tools
+from catalog.services import refresh
+from catalog.views.pages import render_page, wants_part
+
+# Tells htmx to stop asking, see its polling documentation.
+STOP_POLLING = 286
+OPEN_STATES = (JobState.WAITING, JobState.RUNNING)
+
+
+@require_GET
+@role_required(Role.VIEWER)
+def server_list(request: HttpRequest) -> HttpResponse:
+    form = ServerFilterForm(request.GET)
+    sort = form.sort_order()
+    page = servers.servers_for_table(text=form.value("q"), sort=sort, page=request.GET.get("page", "1"))
+    context = {"form": form, "page": page, "sort": sort, "is_filtered": bool(form.value("q"))}
+    return render_page(request, "catalog/server_list.html", "catalog/_server_table.html", context)
+
+
+@require_GET
+@role_required(Role.VIEWER)
+def server_detail(request: HttpRequest, name: str) -> HttpResponse:
+    server = servers.find_server(name)
+    context = {
+        "server": server,
+        "row": servers.server_row(server),
+        "tools": tools.tools_of_server(server),
+        "runs": servers.refresh_history(server),
+        **_progress(server),
+    }
+    return render_page(request, "catalog/server_detail.html", "catalog/_server_detail.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@role_required(Role.VIEWER)
+def server_refresh(request: HttpRequest, name: str) -> HttpResponse:
+    """POST asks for a refresh; GET tells how it is going, to be polled until it has ended."""
+    server = servers.find_server(name)
+    if request.method == "POST":
+        require_role(request.user, Role.EDITOR)
+        _ask_for_refresh(server)
+    if not wants_part(request):
+        return redirect(server)
+    context = {"server": server, **_progress(server)}
+    has_ended = not context["is_refreshing"]
+    response = render(
+        request, "catalog/_refresh_progress.html", context, status=STOP_POLLING if has_ended else 200
+    )
+    if has_ended:
+        response["HX-Trigger"] = "server-refreshed"
+    return response
+
+
+def _ask_for_refresh(server: Server) -> None:
+    if server.is_snapshot or not server.enabled:
+        raise Conflict("A snapshot and a disabled server cannot be refreshed.")
+    with transaction.atomic():
+        refresh.request_refresh(server=server)
+        tasks.wake_workers_on_commit()
+
+
+def _progress(server: Server) -> dict[str, object]:
+    job = servers.last_refresh_job(server)
+    return {"job": job, "is_refreshing": job is not None and job.state in OPEN_STATES}

@@ -1,0 +1,56 @@
+"""Sessions and keys as pages show them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.db.models import Count, F, QuerySet
+
+from catalog.domain.errors import NotFound
+from catalog.selectors.paging import Page, cut_page
+from sessions.models import AgentSession, ApiKey
+
+
+class KeyState(StrEnum):
+    """What a reader sees; derived from the row, never stored."""
+
+    ACTIVE = "active"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    key: ApiKey
+    state: KeyState
+    sessions: int
+
+
+def sessions_for_table(*, page: str | int = 1) -> Page[AgentSession]:
+    """The latest seen first, each with `loaded_count`."""
+    sessions: QuerySet[AgentSession] = AgentSession.objects.select_related("key", "policy").annotate(
+        loaded_count=Count("loaded_tools")
+    )
+    return cut_page(sessions.order_by("-last_seen_at", "-id"), page)
+
+
+def keys_for_table(*, now: datetime, page: str | int = 1) -> Page[KeyRow]:
+    """Keys that are not revoked first, by name; then the revoked, the latest first."""
+    keys = ApiKey.objects.select_related("policy", "created_by").annotate(session_count=Count("agent_sessions"))
+    found = cut_page(keys.order_by(F("revoked_at").desc(nulls_first=True), "name", "pk"), page)
+    return found.with_rows([KeyRow(key, state_of(key, now=now), key.session_count) for key in found.rows])
+
+
+def find_key(key_id: int) -> ApiKey:
+    key = ApiKey.objects.filter(pk=key_id).first()
+    if key is None:
+        raise NotFound("There is no such key.")
+    return key
+
+
+def state_of(key: ApiKey, *, now: datetime) -> KeyState:
+    if key.revoked_at is not None:
+        return KeyState.REVOKED
+    if key.expires_at is not None and key.expires_at <= now:
+        return KeyState.EXPIRED
+    return KeyState.ACTIVE

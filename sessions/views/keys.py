@@ -1,0 +1,51 @@
+"""API keys: for admins only. A new key's text is in one answer and nowhere else."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from catalog.access import Role, role_required
+from catalog.views.pages import actor_of, render_page
+from sessions import selectors
+from sessions.forms import KeyForm
+from sessions.models import Scope
+from sessions.services import keys
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@role_required(Role.ADMIN)
+def key_list(request: HttpRequest) -> HttpResponse:
+    """GET lists the keys; POST makes one and shows it once."""
+    if request.method != "POST":
+        return _show_keys(request, KeyForm())
+    form = KeyForm(request.POST)
+    if not form.is_valid():
+        return _show_keys(request, form, status=422)
+    new_key = keys.create_key(
+        name=form.cleaned_data["name"],
+        actor=actor_of(request),
+        policy=form.cleaned_data["policy"],
+        scope=Scope(form.cleaned_data["scope"]),
+        expires_at=form.expires_at(now=timezone.now()),
+    )
+    context = {"new_key": new_key, "address": request.build_absolute_uri("/api/v1")}
+    return render(request, "sessions/key_created.html", context, status=201)
+
+
+@require_POST
+@role_required(Role.ADMIN)
+def key_revoke(request: HttpRequest, key_id: int) -> HttpResponse:
+    key = selectors.find_key(key_id)
+    keys.revoke_key(key=key, actor=actor_of(request))
+    messages.success(request, f"The key {key.name} is revoked; agents that use it are refused from now on.")
+    return redirect("key_list")
+
+
+def _show_keys(request: HttpRequest, form: KeyForm, *, status: int = 200) -> HttpResponse:
+    page = selectors.keys_for_table(now=timezone.now(), page=request.GET.get("page", "1"))
+    context = {"page": page, "form": form}
+    return render_page(request, "sessions/key_list.html", "sessions/_key_table.html", context, status=status)

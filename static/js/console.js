@@ -1,0 +1,107 @@
+// Comforts over pages that work without them: shortcuts, copying, menus that close, toasts, the theme at once.
+"use strict";
+
+const TOAST_STAYS_MS = 6000;
+const CHORD_WITHIN_MS = 1000;
+const PLACES = { o: "overview", s: "servers", t: "tools", p: "policies", c: "console", k: "keys", h: "changes" };
+
+let chordStartedAt = 0;
+
+function isTyping(element) {
+  return element.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(element.tagName);
+}
+
+function openShortcuts() {
+  const dialog = document.getElementById("shortcuts");
+  if (dialog && !dialog.open) dialog.showModal();
+}
+
+function goTo(key) {
+  const place = PLACES[key];
+  const path = place === "overview" ? "/" : `/${place}/`;
+  const link = place && document.querySelector(`.menu a[href="${path}"]`);
+  if (link) link.click();
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape") closeMenus(null);
+  if (isTyping(event.target)) return;
+  if (event.timeStamp - chordStartedAt < CHORD_WITHIN_MS && event.key !== "g") {
+    chordStartedAt = 0;
+    goTo(event.key);
+  } else if (event.key === "g") {
+    chordStartedAt = event.timeStamp;
+  } else if (event.key === "?") {
+    openShortcuts();
+  } else if (event.key === "/") {
+    const box = document.querySelector("[data-search]");
+    if (!box) return;
+    event.preventDefault();
+    box.focus();
+    box.select();
+  }
+}
+
+function closeMenus(except) {
+  for (const menu of document.querySelectorAll("details[data-closes-outside][open]")) {
+    if (!except || !menu.contains(except)) menu.open = false;
+  }
+}
+
+async function copyFrom(button) {
+  const source = document.getElementById(button.dataset.copies);
+  await navigator.clipboard.writeText(source.textContent);
+  const label = button.querySelector("span");
+  const before = label.textContent;
+  label.textContent = "Copied";
+  setTimeout(() => { label.textContent = before; }, 1500);
+}
+
+function onClick(event) {
+  closeMenus(event.target);
+  const copier = event.target.closest("[data-copies]");
+  if (copier) copyFrom(copier);
+  if (event.target.closest("[data-opens='shortcuts']")) openShortcuts();
+  if (event.target.closest("[data-toast]")) event.target.closest("[data-toast]").remove();
+}
+
+function showToast(text) {
+  const toast = document.getElementById("toast-template").content.firstElementChild.cloneNode(true);
+  toast.querySelector("div").textContent = text;
+  document.getElementById("toasts").append(toast);
+}
+
+async function chooseTheme(event) {
+  const form = event.target.closest("[data-theme-form]");
+  if (!form || !event.submitter) return;
+  event.preventDefault();
+  const theme = event.submitter.value;
+  const body = new FormData(form);
+  body.set("theme", theme);
+  document.documentElement.dataset.bsTheme = theme;
+  for (const button of document.querySelectorAll("[data-theme-form] button")) {
+    button.setAttribute("aria-pressed", String(button.value === theme));
+  }
+  document.dispatchEvent(new CustomEvent("theme-chosen"));
+  await fetch(form.action, { method: "POST", body, redirect: "manual" });
+}
+
+function start() {
+  for (const element of document.querySelectorAll("[data-opens], [data-needs-script]")) element.hidden = false;
+  for (const toast of document.querySelectorAll("[data-toast]:not([data-toast='error'])")) {
+    setTimeout(() => toast.remove(), TOAST_STAYS_MS);
+  }
+  document.addEventListener("keydown", onKey);
+  document.addEventListener("click", onClick);
+  document.addEventListener("submit", chooseTheme);
+  document.addEventListener("htmx:responseError", (event) => {
+    showToast(`The server answered with an error (${event.detail.xhr.status}). Reload the page to see it.`);
+  });
+  document.addEventListener("htmx:sendError", () => showToast("The server cannot be reached."));
+  document.addEventListener("htmx:afterSwap", () => {
+    for (const element of document.querySelectorAll("[data-needs-script]")) element.hidden = false;
+  });
+}
+
+start();

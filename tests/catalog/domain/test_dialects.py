@@ -1,0 +1,264 @@
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog.domain.choices import Mode, Ranker, ThresholdUnit, Transport
+from catalog.domain.dialects import Config, Dialect, ServerEntry, parse, render
+from catalog.domain.errors import InvalidInput
+from catalog.domain.policy import Policy
+
+SECRET = "ghp_3kS9secretsecret"
+
+
+def mistakes_of(document: object) -> dict[str, str]:
+    with pytest.raises(InvalidInput) as caught:
+        parse(document)
+    return {problem.place: problem.message for problem in caught.value.errors}
+
+
+def parse_server(**entry: Any) -> ServerEntry:
+    (server,) = parse({"mcpServers": {"github": entry}}).servers
+    return server
+
+
+def test_without_a_mark_the_policy_stays_as_it_is() -> None:
+    assert parse({"mcpServers": {}, "env": {"OTHER": "1"}}) == Config((), None, None)
+
+
+@pytest.mark.parametrize(
+    ("document", "dialect"),
+    [
+        ({"toolSearch": {}}, Dialect.PIZZAPI),
+        ({"env": {"ENABLE_TOOL_SEARCH": "true"}}, Dialect.CLAUDE),
+        ({"capabilities": ["tool_search"]}, Dialect.EVERRUNS),
+    ],
+)
+def test_a_dialect_is_known_by_its_mark(document: object, dialect: Dialect) -> None:
+    assert parse(document).dialect == dialect
+
+
+def test_two_marks_are_a_mistake() -> None:
+    assert "capabilities" in mistakes_of({"toolSearch": {}, "capabilities": ["tool_search"]})
+    assert "env.ENABLE_TOOL_SEARCH" in mistakes_of({"toolSearch": {}, "env": {"ENABLE_TOOL_SEARCH": "auto"}})
+
+
+@pytest.mark.parametrize(
+    "value", ["auto:0", "auto:100", "auto:5.5", "auto:-3", "auto:", "auto:x", "yes", "", "TRUE", "auto:５"]
+)
+def test_a_wrong_value_for_claude_is_named(value: str) -> None:
+    message = mistakes_of({"env": {"ENABLE_TOOL_SEARCH": value}})["env.ENABLE_TOOL_SEARCH"]
+    assert ascii(value) in message
+
+
+@pytest.mark.parametrize("value", [5, [], {}])
+def test_the_variable_of_claude_is_text(value: object) -> None:
+    assert list(mistakes_of({"env": {"ENABLE_TOOL_SEARCH": value}})) == ["env.ENABLE_TOOL_SEARCH"]
+
+
+def test_capabilities_without_tool_search_are_off() -> None:
+    assert parse({"capabilities": ["web_fetch"]}).policy_changes == {"mode": "off"}
+    assert parse({"capabilities": {"web_fetch": {}}}).policy_changes == {"mode": "off"}
+
+
+def test_mistakes_in_search_settings_have_their_places() -> None:
+    pizzapi = {"enabled": 1, "tokenThreshold": "x", "maxResults": 0, "keepLoadedTools": 2}
+    assert list(mistakes_of({"toolSearch": pizzapi})) == [
+        "toolSearch.enabled",
+        "toolSearch.tokenThreshold",
+        "toolSearch.maxResults",
+        "toolSearch.keepLoadedTools",
+    ]
+    everruns = {"threshold": True, "never_defer": ["a", 1]}
+    assert list(mistakes_of({"capabilities": {"tool_search": everruns}})) == [
+        "capabilities.tool_search.threshold",
+        "capabilities.tool_search.never_defer[1]",
+    ]
+    assert list(mistakes_of({"toolSearch": True})) == ["toolSearch"]
+    assert list(mistakes_of({"capabilities": "tool_search"})) == ["capabilities"]
+
+
+@pytest.mark.parametrize("document", [None, [], 3, "x"])
+def test_a_file_holds_an_object(document: object) -> None:
+    assert list(mistakes_of(document)) == [""]
+
+
+def test_a_command_is_stdio() -> None:
+    server = parse_server(command="npx", args=["-y", "x"], env={"TOKEN": "t"})
+    assert server == ServerEntry(
+        name="github", transport=Transport.STDIO, command="npx", args=("-y", "x"), env={"TOKEN": "t"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "transport"),
+    [
+        ({}, Transport.HTTP),
+        ({"type": "http"}, Transport.HTTP),
+        ({"type": "sse"}, Transport.SSE),
+        ({"transport": "sse"}, Transport.SSE),
+        ({"type": "streamable-http"}, Transport.HTTP),
+    ],
+)
+def test_a_url_is_http_unless_it_says_sse(entry: dict[str, str], transport: Transport) -> None:
+    assert parse_server(url="https://example.com/mcp", **entry).transport == transport
+
+
+@pytest.mark.parametrize(
+    ("entry", "defer"),
+    [
+        ({}, None),
+        ({"deferLoading": None}, None),
+        ({"deferLoading": True}, True),
+        ({"deferLoading": False}, False),
+        ({"alwaysLoad": True}, False),
+        ({"alwaysLoad": False}, None),
+        ({"alwaysLoad": False, "deferLoading": True}, True),
+    ],
+)
+def test_always_load_is_defer_loading_false(entry: dict[str, Any], defer: bool | None) -> None:
+    assert parse_server(command="x", **entry).defer_loading is defer
+
+
+@pytest.mark.parametrize(
+    ("entry", "place"),
+    [
+        ({}, "mcpServers.github"),
+        ({"command": "x", "url": "https://a.b"}, "mcpServers.github"),
+        ({"command": 5}, "mcpServers.github.command"),
+        ({"command": "x", "args": [SECRET, 5]}, "mcpServers.github.args[1]"),
+        ({"command": "x", "args": SECRET}, "mcpServers.github.args"),
+        ({"command": "x", "env": {"TOKEN": [SECRET]}}, "mcpServers.github.env.TOKEN"),
+        ({"command": "x", "env": [SECRET]}, "mcpServers.github.env"),
+        ({"url": f"ftp://{SECRET}@host"}, "mcpServers.github.url"),
+        ({"url": f"http://[{SECRET}"}, "mcpServers.github.url"),
+        ({"url": "https://a.b", "headers": {"X y": {"a": SECRET}}}, 'mcpServers.github.headers["X y"]'),
+        ({"command": "x", "type": SECRET}, "mcpServers.github.type"),
+        ({"command": "x", "type": "http"}, "mcpServers.github.type"),
+        ({"url": "https://a.b", "type": "stdio"}, "mcpServers.github.type"),
+        ({"command": "x", "deferLoading": SECRET}, "mcpServers.github.deferLoading"),
+        ({"command": "x", "alwaysLoad": True, "deferLoading": True}, "mcpServers.github.alwaysLoad"),
+        (SECRET, "mcpServers.github"),
+    ],
+)
+def test_a_mistake_has_its_place_and_shows_no_secret(entry: object, place: str) -> None:
+    mistakes = mistakes_of({"mcpServers": {"github": entry}})
+    assert place in mistakes
+    assert SECRET not in json.dumps(mistakes)
+
+
+def test_nothing_secret_is_in_the_repr() -> None:
+    assert SECRET not in repr(parse_server(command="x", env={"TOKEN": SECRET}, args=["--token", SECRET]))
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@pytest.mark.parametrize("mode", [Mode.ALWAYS, Mode.OFF])
+def test_every_dialect_can_say_always_and_off(dialect: Dialect, mode: Mode) -> None:
+    changes = parse(render(dialect, (), Policy(mode=mode)).document).policy_changes
+    assert changes is not None
+    read = Policy().change(changes)
+    assert read.mode == mode or (read.mode, read.limit) == (Mode.AUTO, 0)
+
+
+@pytest.mark.parametrize(
+    ("unit", "threshold", "chars"),
+    [("tokens", 2_500, 10_000), ("context_percent", 10, 80_000), ("chars", 123, 123)],
+)
+def test_pizzapi_says_sizes_in_characters(unit: str, threshold: int, chars: int) -> None:
+    policy = Policy(mode=Mode.AUTO, threshold_unit=ThresholdUnit(unit), threshold=threshold)
+    section = render(Dialect.PIZZAPI, (), policy).document["toolSearch"]
+    assert isinstance(section, Mapping)
+    assert section["tokenThreshold"] == chars
+
+
+@pytest.mark.parametrize(
+    ("dialect", "unit"),
+    [(Dialect.PIZZAPI, "tools"), (Dialect.CLAUDE, "chars"), (Dialect.EVERRUNS, "tokens")],
+)
+def test_what_a_dialect_cannot_say_is_left_out_and_named(dialect: Dialect, unit: str) -> None:
+    policy = Policy(mode=Mode.AUTO, threshold_unit=ThresholdUnit(unit), ranker=Ranker.KEYWORD, threshold=33)
+    rendered = render(dialect, (), policy)
+    assert rendered.document == {"mcpServers": {}}
+    assert {"mode", "ranker"} <= set(rendered.left_out)
+
+
+def test_a_default_policy_leaves_nothing_out() -> None:
+    assert render(Dialect.PIZZAPI, (), Policy()).left_out == ()
+    assert render(Dialect.CLAUDE, (), Policy()).left_out == ()
+
+
+def test_a_snapshot_is_not_in_a_config_file() -> None:
+    snapshot = ServerEntry(name="a", transport=Transport.SNAPSHOT)
+    assert render(Dialect.CLAUDE, [snapshot], Policy()).document["mcpServers"] == {}
+
+
+names = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=20)
+texts = st.dictionaries(st.text(min_size=1, max_size=9), st.text(max_size=20), max_size=3)
+commands = st.builds(
+    ServerEntry,
+    name=names,
+    transport=st.just(Transport.STDIO),
+    command=st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=20),
+    args=st.lists(st.text(max_size=20), max_size=4).map(tuple),
+    env=texts,
+    defer_loading=st.sampled_from([None, True, False]),
+)
+addresses = st.builds(
+    ServerEntry,
+    name=names,
+    transport=st.sampled_from([Transport.HTTP, Transport.SSE]),
+    url=st.sampled_from(["https://a.example/mcp", "http://u:p@b.example:81/x?key=1", "${BASE}/mcp"]),
+    headers=texts,
+    defer_loading=st.sampled_from([None, True, False]),
+)
+servers = st.lists(commands | addresses, unique_by=lambda server: server.name, max_size=4)
+sayable = {
+    Dialect.PIZZAPI: st.builds(
+        Policy,
+        mode=st.sampled_from([Mode.AUTO, Mode.OFF]),
+        threshold=st.integers(0, 10**6),
+        max_results=st.integers(1, 50),
+        keep_loaded_tools=st.booleans(),
+    ),
+    Dialect.CLAUDE: st.builds(Policy, mode=st.sampled_from([Mode.ALWAYS, Mode.OFF]))
+    | st.integers(1, 99).map(
+        lambda percent: Policy(
+            mode=Mode.AUTO, threshold_unit=ThresholdUnit.CONTEXT_PERCENT, threshold=percent
+        )
+    ),
+    Dialect.EVERRUNS: st.builds(
+        Policy,
+        mode=st.just(Mode.AUTO),
+        threshold_unit=st.just(ThresholdUnit.TOOLS),
+        threshold=st.integers(0, 999),
+        never_defer=st.lists(st.text(min_size=1, max_size=9), max_size=3).map(tuple),
+        ranker=st.just(Ranker.OVERLAP),
+        max_results=st.just(8),
+        score_cutoff=st.just(0.5),
+        defer_builtins=st.just(True),
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", Dialect)
+@given(data=st.data(), listed=servers)
+def test_what_is_exported_comes_back(
+    dialect: Dialect, data: st.DataObject, listed: list[ServerEntry]
+) -> None:
+    policy = data.draw(sayable[dialect])
+    rendered = render(dialect, listed, policy, secrets=True)
+    config = parse(json.loads(json.dumps(rendered.document)))
+    assert sorted(config.servers, key=lambda server: server.name) == sorted(listed, key=lambda s: s.name)
+    assert (config.dialect, rendered.left_out) == (dialect, ())
+    assert replace(Policy().change(config.policy_changes or {}), slug=policy.slug) == policy
+
+
+@given(servers)
+def test_an_export_without_secrets_can_be_imported(listed: list[ServerEntry]) -> None:
+    document = render(Dialect.PIZZAPI, listed, Policy()).document
+    again = parse(document)
+    assert render(Dialect.PIZZAPI, again.servers, Policy()).document == document

@@ -1,0 +1,40 @@
+import pytest
+
+from catalog.domain.facts import count_chars
+from catalog.domain.sizes import Size, add_sizes, compact_json, measure_definition
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "schema", "chars"),
+    [
+        ("ab", "cde", {"type": "object"}, 2 + 3 + len('{"type":"object"}')),
+        ("ab", None, None, 2 + 0 + 2),
+        ("ab", "", {}, 2 + 0 + 2),
+        ("né", "日本", {"é": ["ü"]}, 2 + 2 + len('{"é":["ü"]}')),
+    ],
+)
+def test_size_counts_name_description_and_compact_schema(
+    name: str, description: str | None, schema: dict[str, object] | None, chars: int
+) -> None:
+    assert measure_definition(name, description, schema) == Size(chars)
+
+
+@pytest.mark.parametrize(("chars", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (10_000, 2_500)])
+def test_tokens_round_up(chars: int, tokens: int) -> None:
+    assert Size(chars).tokens == tokens
+
+
+def test_tokens_of_a_sum_are_rounded_once() -> None:
+    assert add_sizes([Size(1), Size(1), Size(1)]).tokens == 1
+
+
+def test_json_is_compact_and_keeps_other_scripts() -> None:
+    assert compact_json({"a": [1, "ä"]}) == '{"a":[1,"ä"]}'
+
+
+def test_a_schema_that_is_not_json_has_no_size() -> None:
+    endless: dict[str, object] = {}
+    endless["self"] = endless
+    assert count_chars("a", None, {"x": float("inf")}) is None
+    assert count_chars("a", None, endless) is None
+    assert count_chars("a", None, {"x": object()}) is None

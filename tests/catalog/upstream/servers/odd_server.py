@@ -1,0 +1,195 @@
+"""A stdio server written by hand, to be bad in the way its argument names. Uses the standard library only.
+
+Each process of it calls in at ROLL_CALL, a port of the test, and holds that line until it dies.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+PROTOCOL = "2025-11-25"
+OBJECT = {"type": "object"}
+FINE = {"name": "fine", "description": "A tool like any other.", "inputSchema": OBJECT}
+
+Reply = dict[str, Any]
+
+
+def call_in() -> socket.socket | None:
+    port = os.environ.get("ROLL_CALL")
+    if port is None:
+        return None
+    line = socket.create_connection(("127.0.0.1", int(port)))
+    line.sendall(f"{os.getpid()}\n".encode())
+    return line
+
+
+def say(message: Reply) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def hang() -> None:
+    threading.Event().wait()
+
+
+def greet(protocol: str = PROTOCOL) -> Reply:
+    return {
+        "protocolVersion": protocol,
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "odd", "version": "1"},
+    }
+
+
+def serve(list_page: Callable[[str | None], Reply], *, protocol: str = PROTOCOL) -> None:
+    """Answer the handshake, then each `tools/list` with what `list_page` makes of its cursor."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        method, identity = request.get("method"), request.get("id")
+        if identity is None:
+            continue
+        if method == "initialize":
+            say({"jsonrpc": "2.0", "id": identity, "result": greet(protocol)})
+        elif method == "tools/list":
+            cursor = (request.get("params") or {}).get("cursor")
+            say({"jsonrpc": "2.0", "id": identity, "result": list_page(cursor)})
+        else:
+            say({"jsonrpc": "2.0", "id": identity, "error": {"code": -32601, "message": "Method not found"}})
+
+
+def one_page(*tools: object) -> Callable[[str | None], Reply]:
+    return lambda cursor: {"tools": list(tools)}
+
+
+def is_fine() -> None:
+    serve(one_page(FINE))
+
+
+def exits_at_once() -> None:
+    sys.stderr.write("config file is missing\n")
+    sys.exit(3)
+
+
+def hangs_on_connect() -> None:
+    hang()
+
+
+def hangs_on_list() -> None:
+    serve(lambda cursor: hang() or {})
+
+
+def never_ends_its_pages() -> None:
+    serve(lambda cursor: {"tools": [], "nextCursor": str(int(cursor or 0) + 1)})
+
+
+def goes_in_a_circle() -> None:
+    serve(lambda cursor: {"tools": [], "nextCursor": "b" if cursor == "a" else "a"})
+
+
+def has_three_pages() -> None:
+    pages: dict[str | None, Reply] = {
+        None: {"tools": [FINE], "nextCursor": "2"},
+        "2": {"tools": [{**FINE, "name": "finer"}], "nextCursor": "3"},
+        "3": {"tools": [{**FINE, "name": "finest"}]},
+    }
+    serve(lambda cursor: pages[cursor])
+
+
+def describes_at_length() -> None:
+    serve(one_page({**FINE, "description": "x" * 50_000_000}))
+
+
+def describes_one_too_long() -> None:
+    serve(one_page(FINE, {**FINE, "name": "wordy", "description": "x" * 300_000}))
+
+
+def never_ends_its_line() -> None:
+    while True:
+        sys.stdout.write("x" * 65536)
+
+
+def spoils_its_json() -> None:
+    sys.stdin.readline()
+    sys.stdout.write('{"jsonrpc": "2.0", "id": 1, "result": {oops\n')
+    sys.stdout.flush()
+    hang()
+
+
+def talks_of_other_things() -> None:
+    sys.stdout.write("Listening on port 8080\n")
+    sys.stdout.flush()
+    hang()
+
+
+def greets_with_a_banner() -> None:
+    sys.stdout.write("Welcome!\n\n{'almost': 'JSON'}\n")
+    serve(one_page(FINE))
+
+
+def speaks_another_protocol() -> None:
+    serve(one_page(FINE), protocol="1999-12-31")
+
+
+def repeats_names() -> None:
+    serve(one_page(FINE, {**FINE, "description": "Another."}))
+
+
+def has_a_bad_schema() -> None:
+    serve(one_page(FINE, {"name": "bad", "inputSchema": {"type": "object", "properties": {"n": {"type": 7}}}}))
+
+
+def floods_stderr() -> None:
+    def flood() -> None:
+        while True:
+            sys.stderr.write("noise " * 10_000 + "\n")
+
+    threading.Thread(target=flood, daemon=True).start()
+    serve(one_page(FINE))
+
+
+def ends_on_an_unknown_question() -> None:
+    """As servers do that accept nothing before `initialize`."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["method"] != "initialize":
+            sys.exit(1)
+        say({"jsonrpc": "2.0", "id": request["id"], "result": greet()})
+        break
+    serve(one_page(FINE))
+
+
+def clings_to_life() -> None:
+    """Ignores every polite way to end it, and so does a child of its own in another session."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "--child" not in sys.argv:
+        subprocess.Popen([*sys.orig_argv, "--child"], start_new_session=True)
+    hang()
+
+
+def tells_its_secrets() -> None:
+    sys.stderr.write(f"args {sys.argv[2:]} env {os.environ.get('API_TOKEN')}\n")
+    sys.exit(1)
+
+
+def fails_with_its_secret() -> None:
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request.get("method") == "initialize":
+            say({"jsonrpc": "2.0", "id": request["id"], "result": greet()})
+        elif "id" in request:
+            error = {"code": -32000 - 50, "message": f"bad token {os.environ.get('API_TOKEN')}"}
+            say({"jsonrpc": "2.0", "id": request["id"], "error": error})
+
+
+def shows_its_environment() -> None:
+    serve(one_page({**FINE, "description": json.dumps(dict(os.environ)), "title": json.dumps(sys.argv[2:])}))
+
+
+if __name__ == "__main__":
+    line_to_test = call_in()
+    globals()[sys.argv[1]]()

@@ -1,0 +1,72 @@
+"""What may run on our machine, and what it gets to know."""
+
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+
+from catalog import upstream
+from catalog.domain.connection import Connection, FailureCode, Limits, Rules, StdioRules, UpstreamFailure
+from tests.catalog.upstream.conftest import odd_connection
+
+LISTED = frozenset({sys.executable})
+
+
+def refuse(connection: Connection, rules: StdioRules) -> UpstreamFailure:
+    with pytest.raises(UpstreamFailure) as failure:
+        upstream.list_tools(connection, limits=Limits(), rules=Rules(stdio=rules))
+    assert failure.value.code is FailureCode.STDIO_NOT_ALLOWED
+    return failure.value
+
+
+def test_commands_can_be_turned_off() -> None:
+    failure = refuse(odd_connection("is_fine"), StdioRules(enabled=False))
+    assert failure.message == "Servers that run a command are turned off here"
+
+
+def test_a_command_off_the_list_does_not_run() -> None:
+    failure = refuse(odd_connection("is_fine"), StdioRules(allowed_commands=frozenset({"npx"})))
+    assert "is not on the list of allowed commands" in failure.message
+
+
+def test_a_command_on_the_list_runs() -> None:
+    rules = Rules(stdio=StdioRules(allowed_commands=LISTED))
+    assert upstream.list_tools(odd_connection("is_fine"), limits=Limits(), rules=rules).definitions
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "NODE_OPTIONS", "PATH", "BASH_ENV"])
+def test_where_commands_are_limited_no_variable_may_change_what_they_run(name: str) -> None:
+    connection = odd_connection("is_fine", env={name: "/tmp/evil"})
+    failure = refuse(connection, StdioRules(allowed_commands=LISTED))
+    assert failure.message == f"The variable {name} changes which code a command runs: remove it"
+
+
+def test_the_rules_can_allow_such_variables() -> None:
+    connection = odd_connection("is_fine", env={"PYTHONPATH": "/tmp/mine"})
+    rules = Rules(stdio=StdioRules(allowed_commands=LISTED, allow_loader_variables=True))
+    assert upstream.list_tools(connection, limits=Limits(), rules=rules).definitions
+
+
+def test_a_server_knows_path_home_and_what_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY", "canary")
+    monkeypatch.setenv("HOME", "/home/of-the-worker")
+    listing = upstream.list_tools(
+        odd_connection("shows_its_environment", env={"GIVEN": "yes"}), limits=Limits(), rules=Rules()
+    )
+    environment = json.loads(listing.definitions[0]["description"])
+    # The C library's locale is set by the interpreter of the fixture itself.
+    assert environment.keys() - {"LC_CTYPE"} == {"PATH", "HOME", "GIVEN"}
+    assert environment["HOME"] == "/home/of-the-worker"
+
+
+def test_arguments_reach_the_server_as_they_are() -> None:
+    args = ("; touch /tmp/x", "$(id)", "`id`", "a b", "*", "")
+    listing = upstream.list_tools(
+        odd_connection("shows_its_environment", *args), limits=Limits(), rules=Rules()
+    )
+    assert json.loads(listing.definitions[0]["title"]) == list(args)
+
+
+def test_nul_characters_are_refused() -> None:
+    refuse(replace(odd_connection("is_fine"), args=("a\0b",)), StdioRules())

@@ -1,0 +1,144 @@
+"""`manage.py up` from outside: it starts, serves, heals and stops."""
+
+import os
+import re
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.instance import Instance, children_of, command_of, processes_of, running_instance, wait_for
+
+pytestmark = pytest.mark.slow
+
+HESITANT_SERVER = Path(__file__).with_name("hesitant_server.py")
+ADD_HESITANT_SERVER = """
+from catalog.models import Server
+from catalog.services import connections, refresh
+server = Server.objects.create(name="hesitant", transport="stdio", command={python!r})
+server.sealed = connections.seal_secrets(server, connections.Secrets(args=({script!r}, {marker!r})))
+server.save()
+refresh.request_refresh(server=server)
+"""
+SHOW_HESITANT_SERVER = """
+from catalog.models import Job, RefreshRun, Server, Tool
+jobs = Job.objects.filter(kind="refresh_server", subject=Server.objects.get(name="hesitant").pk)
+tools = Tool.objects.filter(server__name="hesitant")
+print(*jobs.values_list("state", "attempts"), *tools.values_list("name"),
+      RefreshRun.objects.filter(server__name="hesitant").count())
+"""
+
+
+class TestStart:
+    def test_becomes_healthy_prints_the_sign_in_and_stops_without_a_trace(self, tmp_path: Path) -> None:
+        with running_instance(tmp_path) as instance:
+            health = instance.wait_until_healthy()
+            assert health == {"status": "ok", "database": "ok", "index": "ok", "worker": "ok"}
+            wait_for(lambda: f"ready at {instance.url}" in instance.output, within_seconds=10, about=instance)
+            assert len(instance.password) >= 12
+            started = time.monotonic()
+            assert instance.stop(signal.SIGINT) == 0
+            assert time.monotonic() - started < 10
+        assert processes_of(tmp_path) == []
+        assert "Traceback" not in instance.output
+
+    def test_second_start_keeps_the_data_and_makes_no_second_admin(self, tmp_path: Path) -> None:
+        with running_instance(tmp_path) as first:
+            first.wait_until_healthy()
+            assert first.manage("import_tools", "extra", str(_one_tool(tmp_path))).returncode == 0
+            first.stop()
+            second = Instance(environment=first.environment)
+            try:
+                second.wait_until_healthy()
+                shown = second.manage(
+                    "shell", "-c", "from catalog.models import *; print(Server.objects.count())"
+                )
+                assert int(shown.stdout.split()[-1]) == 13
+            finally:
+                second.stop()
+        assert "password" not in second.output
+        assert "demo" not in second.output
+
+    def test_empty_catalog_when_asked_for(self, tmp_path: Path) -> None:
+        with running_instance(tmp_path, "--no-demo") as instance:
+            instance.wait_until_healthy()
+            shown = instance.manage(
+                "shell", "-c", "from catalog.models import *; print(Server.objects.count())"
+            )
+            assert int(shown.stdout.split()[-1]) == 0
+
+    def test_taken_port_is_refused_in_one_line(self, tmp_path: Path) -> None:
+        with socket.socket() as holder:
+            holder.bind(("127.0.0.1", 0))
+            holder.listen()
+            port = holder.getsockname()[1]
+            with running_instance(tmp_path, "--port", str(port)) as instance:
+                assert instance.process.wait(timeout=30) == 1
+                instance.stop()
+        assert (
+            instance.output == f"CommandError: cannot listen on 127.0.0.1 port {port}: Address already in use"
+        )
+
+    @pytest.mark.skipif(
+        "DATABASE_URL" in os.environ, reason="PostgreSQL: the run has a database that answers"
+    )
+    def test_database_that_is_away_is_said_in_one_line(self, tmp_path: Path) -> None:
+        variables = {
+            "DATABASE_URL": "postgres://nobody@127.0.0.1:1/none",
+            "SECRET_KEY": "long and random " * 3,
+        }
+        with running_instance(tmp_path, **variables) as instance:
+            assert instance.process.wait(timeout=60) == 1
+            instance.stop()
+        assert instance.output.startswith("CommandError: the database cannot be reached")
+        assert "Traceback" not in instance.output
+
+
+@pytest.fixture(scope="class")
+def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    with running_instance(tmp_path_factory.mktemp("data")) as running:
+        running.wait_until_healthy()
+        yield running
+
+
+class TestKill:
+    @pytest.mark.parametrize("part", ["web", "worker", "scheduler"])
+    def test_killed_part_comes_back(self, instance: Instance, part: str) -> None:
+        before = instance.pid_of(part)
+        os.kill(before, signal.SIGKILL)
+        wait_for(lambda: instance.pid_of(part) not in {0, before}, within_seconds=15, about=instance)
+        wait_for(lambda: re.search(rf"{part} ended with signal SIGKILL", instance.output), within_seconds=5)
+        instance.wait_until_healthy()
+
+    def test_job_whose_worker_was_killed_is_done_afterwards(self, instance: Instance, tmp_path: Path) -> None:
+        marker = tmp_path / "started"
+        script = ADD_HESITANT_SERVER.format(
+            python=sys.executable, script=str(HESITANT_SERVER), marker=str(marker)
+        )
+        assert instance.manage("shell", "-c", script).returncode == 0
+        wait_for(marker.exists, within_seconds=30, about=instance)
+        os.kill(instance.pid_of("worker"), signal.SIGKILL)
+        wait_for(lambda: "done" in _show_hesitant(instance), within_seconds=90, about=instance)
+        assert _show_hesitant(instance) == "('done', 2) ('wave',) 1"
+
+    def test_killed_supervisor_takes_its_parts_along(self, tmp_path: Path) -> None:
+        with running_instance(tmp_path) as instance:
+            instance.wait_until_healthy()
+            parts = {pid: command_of(pid) for pid in children_of(instance.process.pid)}
+            assert len(parts) == 3
+            instance.process.kill()
+            wait_for(lambda: not processes_of(tmp_path), within_seconds=10)
+
+
+def _show_hesitant(instance: Instance) -> str:
+    return instance.manage("shell", "-c", SHOW_HESITANT_SERVER).stdout.strip().splitlines()[-1]
+
+
+def _one_tool(folder: Path) -> Path:
+    path = folder / "tools.json"
+    path.write_text('[{"name": "only", "inputSchema": {"type": "object"}}]')
+    return path

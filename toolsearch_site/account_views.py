@@ -1,0 +1,55 @@
+"""Signing in and out, one's own account, and the theme."""
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods, require_POST
+
+from toolsearch_site.forms import OwnPasswordForm
+from toolsearch_site.navigation import THEME_COOKIE, THEMES
+
+A_YEAR_SECONDS = 365 * 24 * 3600
+
+sign_in = LoginView.as_view(
+    template_name="toolsearch_site/sign_in.html",
+    authentication_form=AuthenticationForm,
+    redirect_authenticated_user=True,
+)
+
+
+@require_http_methods(["GET", "POST"])
+def account(request: HttpRequest) -> HttpResponse:
+    """See who one is and change one's password; other signed-in browsers are signed out by that."""
+    assert isinstance(request.user, User)
+    form = OwnPasswordForm(request.user, request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        update_session_auth_hash(request, form.save())
+        messages.success(request, "Your password is changed. Other browsers are signed out.")
+        return redirect("account")
+    status = 422 if form.is_bound else 200
+    return render(request, "toolsearch_site/account.html", {"form": form}, status=status)
+
+
+@login_not_required
+@require_POST
+def choose_theme(request: HttpRequest) -> HttpResponse:
+    """Keep the choice in a cookie, so that the next page is drawn in it from the first pixel."""
+    theme = request.POST.get("theme", "")
+    response = redirect(_way_back(request))
+    if theme in THEMES:
+        response.set_cookie(THEME_COOKIE, theme, max_age=A_YEAR_SECONDS, samesite="Lax", secure=request.is_secure())
+    return response
+
+
+def _way_back(request: HttpRequest) -> str:
+    target = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(
+        target, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return target if is_ours else "overview"

@@ -1,0 +1,97 @@
+"""What the console's templates need beyond Django's own tags."""
+
+import json
+import unicodedata
+from datetime import datetime
+
+from django import template
+from django.templatetags.static import static
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+
+register = template.Library()
+
+KEPT_CONTROLS = frozenset("\n\t")
+UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+# Letters, marks and spaces that draw nothing: the fillers, the blank braille cell, the variation selectors.
+BLANKS = frozenset("\u00a0\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
+    chr(code) for code in (*range(0x2000, 0x200B), 0x202F, 0x205F, *range(0xFE00, 0xFE0F), *range(0xE0100, 0xE01F0))
+}
+ICON_SPRITE = "vendor/tabler-icons/sprite.svg"
+A_MINUTE_SECONDS = 60
+
+
+@register.simple_tag
+def icon(name: str, extra_class: str = "") -> SafeString:
+    """An icon of the vendored sprite; decoration only, so the text beside it must say the same."""
+    classes = f"icon {extra_class}".strip()
+    return format_html(
+        '<svg class="{}" aria-hidden="true"><use href="{}#{}"></use></svg>', classes, static(ICON_SPRITE), name
+    )
+
+
+@register.filter
+def visible(text: object) -> SafeString:
+    """Text from outside, escaped, with every character that would not be seen written as its code."""
+    return format_html_join("", "{}", ((_show(character),) for character in str(text)))
+
+
+@register.filter
+def pretty_json(value: object) -> SafeString:
+    return visible(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+@register.filter
+def ago(moment: datetime | None) -> SafeString:
+    """How long since or until a moment, with the exact time on hover."""
+    if moment is None:
+        return format_html('<span class="muted">{}</span>', "never")
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        moment.isoformat(timespec="seconds"),
+        f"{moment:%Y-%m-%d %H:%M:%S} UTC",
+        _distance(moment),
+    )
+
+
+@register.filter
+def percent(share: float) -> str:
+    """A fraction of 1 in percent: whole from ten on, one digit below."""
+    value = share * 100
+    if 0 < value < 0.05:  # noqa: PLR2004
+        return "<0.1%"
+    return f"{value:.0f}%" if value >= 10 else f"{value:.1f}%"  # noqa: PLR2004
+
+
+@register.filter
+def plain_value(value: object) -> str:
+    """A stored setting in a reader's words."""
+    if value is None:
+        return "unset"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value) or "none"
+    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+
+
+def _show(character: str) -> str:
+    if character in KEPT_CONTROLS or not is_unseen(character):
+        return character
+    name = unicodedata.name(character, "control character")
+    return format_html('<span class="unseen" title="{}">\\u{{{}}}</span>', name, f"{ord(character):x}")
+
+
+def is_unseen(character: str) -> bool:
+    return unicodedata.category(character) in UNSEEN_CATEGORIES or character in BLANKS
+
+
+def _distance(moment: datetime) -> str:
+    seconds = (timezone.now() - moment).total_seconds()
+    if abs(seconds) < A_MINUTE_SECONDS:
+        return "just now" if seconds >= 0 else "in a moment"
+    if seconds > 0:
+        return f"{timesince(moment, depth=1)} ago"
+    return f"in {timesince(timezone.now(), moment, depth=1)}"
