@@ -1,12 +1,13 @@
 """How long deciding takes: all tools of a catalog, and one tool after a change.
 
-Reads `catalog-10k` below TOOLSEARCH_BENCH_DATA (default ../shared/data), or makes tools up where it is absent.
+Reads `catalog-10k` below TOOLSEARCH_BENCH_DATA (default ../shared/data), or makes up tools where it is not.
 Run from the project's folder: python -m bench.decide
 """
 
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import median
@@ -21,15 +22,15 @@ from catalog.domain.thresholds import sum_tools
 
 COUNTS = (100, 1_000, 10_000)
 ROUNDS = 15
-PATTERNS = {
-    "never_defer": ("*read*", "github/*", "get_issue"),
-    "always_defer": ("*delete*", "mcp__*__drop_?"),
-    "visible": ("*",),
-}
 POLICIES = {
     "mode always": Policy(),
     "mode auto": Policy(mode=Mode.AUTO),
-    "auto, globs in 3 lists": Policy(mode=Mode.AUTO, **PATTERNS),
+    "auto, globs in 3 lists": Policy(
+        mode=Mode.AUTO,
+        never_defer=("*read*", "github/*", "get_issue"),
+        always_defer=("*delete*", "mcp__*__drop_?"),
+        visible=("mcp__*",),
+    ),
 }
 
 
@@ -39,7 +40,7 @@ def main() -> None:
     print(f"{'policy':<24} {'tools':>7} {'best ms':>9} {'median ms':>10} {'one tool µs':>12}")
     for label, policy in POLICIES.items():
         for count in COUNTS:
-            best, middle = time_rounds(lambda n=count, p=policy: decide(tools[:n], p))
+            best, middle = time_rounds(partial(decide, tools[:count], policy))
             one = time_one_change(tools[:count], policy)
             print(f"{label:<24} {count:>7,} {best * 1e3:>9.2f} {middle * 1e3:>10.2f} {one * 1e6:>12.1f}")
 

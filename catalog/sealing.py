@@ -15,7 +15,7 @@ from catalog.domain.errors import ToolSearchError
 _KEY = re.compile(r"[A-Za-z0-9_-]{43}=")
 
 
-class SealBroken(ToolSearchError):  # noqa: N818 - named as its siblings in errors.py are
+class SealBroken(ToolSearchError):
     """A sealed value cannot be opened: its key is gone, it was altered, or it belongs to another row."""
 
     title = "Stored secret cannot be read"

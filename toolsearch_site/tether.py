@@ -1,4 +1,4 @@
-"""Ties a program to its parent: `python tether.py SIGNAL PARENT PROGRAM…` becomes PROGRAM, and gets SIGNAL when
+"""Ties a program to its parent: `tether.py SIGNAL PARENT PROGRAM…` becomes PROGRAM, and gets SIGNAL when
 PARENT dies. A program of its own, because no Python of a threaded parent may run between fork and exec.
 """
 

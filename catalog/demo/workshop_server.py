@@ -136,7 +136,7 @@ def make_slug(
     text: Annotated[str, Field(max_length=1000, description="A title or heading, in any language")],
     max_length: Annotated[int, Field(ge=1, le=200)] = 80,
 ) -> str:
-    """Turn a title into a slug for a URL or file name: lower case ASCII letters, digits and single hyphens."""
+    """Turn a title into a slug for a URL or file name: lower-case ASCII letters, digits, hyphens."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")
     return slug[:max_length].rstrip("-")
@@ -154,9 +154,7 @@ def hash_text(
 @server.tool(title="Make UUIDs", annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
 def make_uuids(
     count: Annotated[int, Field(ge=1, le=100)] = 1,
-    name: Annotated[
-        str | None, Field(description="A URL or name that always gets one UUID")
-    ] = None,
+    name: Annotated[str | None, Field(description="A URL or name that always gets one UUID")] = None,
 ) -> list[str]:
     """Make unique identifiers: random UUIDs, or the one UUID that belongs to a name."""
     if name is not None:

@@ -49,7 +49,7 @@ class FailureCode(StrEnum):
     UNEXPECTED = "unexpected"
 
 
-class UpstreamFailure(ToolSearchError):  # noqa: N818 - named as its siblings in errors.py are
+class UpstreamFailure(ToolSearchError):
     """A server could not be listed. `message` tells an admin what to do; it holds no secret value."""
 
     status: ClassVar[int] = 502

@@ -15,6 +15,8 @@ Matches = Callable[[ToolFacts], bool]
 @lru_cache(maxsize=1_024)
 def compile_globs(globs: tuple[str, ...]) -> Matches:
     """One test for a whole list: names are looked up, and all patterns are one regular expression."""
+    if "*" in globs:
+        return lambda _tool: True
     names = frozenset(glob for glob in globs if not _WILDCARD.search(glob))
     patterns = [glob for glob in globs if glob not in names]
     if names and patterns:
@@ -22,11 +24,7 @@ def compile_globs(globs: tuple[str, ...]) -> Matches:
         return lambda tool: by_name(tool) or by_pattern(tool)
     if patterns:
         return _match_patterns(patterns)
-    return _match_names(names) if names else _match_nothing
-
-
-def _match_nothing(_tool: ToolFacts) -> bool:
-    return False
+    return _match_names(names) if names else lambda _tool: False
 
 
 def _match_names(names: frozenset[str]) -> Matches:
@@ -34,7 +32,7 @@ def _match_names(names: frozenset[str]) -> Matches:
 
 
 def _match_patterns(patterns: list[str]) -> Matches:
-    match = re.compile("|".join(fnmatch.translate(pattern) for pattern in patterns)).match
+    match = re.compile("|".join(map(fnmatch.translate, patterns))).match
 
     def matches(tool: ToolFacts) -> bool:
         own = tool.tool

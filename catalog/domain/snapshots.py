@@ -1,21 +1,23 @@
 """Reads tool definitions given as a file: a JSON array, an MCP `tools/list` result, or JSON lines."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from catalog.domain.errors import FieldProblem, InvalidInput
+from catalog.domain.json_text import read_json
+
+Definitions = dict[str, list[dict[str, Any]]]
 
 
-def parse_snapshot(text: str, *, server: str | None) -> dict[str, list[dict[str, Any]]]:
+def parse_snapshot(content: bytes, *, server: str | None) -> Definitions:
     """Definitions by server, in the order given.
 
     With `server` None every definition must name its own in a `server` field, as JSON lines may.
     Raises InvalidInput with the place of each mistake.
     """
-    by_server: dict[str, list[dict[str, Any]]] = {}
+    by_server: Definitions = {}
     problems: list[FieldProblem] = []
-    for place, definition in _definitions(text):
+    for place, definition in _definitions(content):
         if not isinstance(definition, dict):
             problems.append(FieldProblem(place, "must be an object"))
             continue
@@ -30,32 +32,37 @@ def parse_snapshot(text: str, *, server: str | None) -> dict[str, list[dict[str,
     return by_server
 
 
-def _definitions(text: str) -> Iterator[tuple[str, Any]]:
-    whole = _read_whole(text)
-    if isinstance(whole, dict) and "tools" not in whole and "result" in whole:
-        whole = whole["result"]
-    if isinstance(whole, dict) and isinstance(whole.get("tools"), list):
-        whole = whole["tools"]
-    if isinstance(whole, list):
-        yield from ((f"tools[{place}]", item) for place, item in enumerate(whole))
-        return
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
+def _definitions(content: bytes) -> Iterator[tuple[str, object]]:
+    lines = [(number, line) for number, line in enumerate(content.splitlines(), start=1) if line.strip()]
+    if len(lines) > 1 and _is_json(lines[0][1]):
+        for number, line in lines:
             yield f"line {number}", _read_line(line, number)
+        return
+    for place, item in enumerate(_unwrap(read_json(content))):
+        yield f"tools[{place}]", item
 
 
-def _read_whole(text: str) -> Any:
-    """The document if it is one JSON value; None if it may be JSON lines."""
+def _unwrap(document: object) -> list[object]:
+    """The array itself, or the one inside a `tools/list` result, or inside the answer that carries it."""
+    if isinstance(document, dict) and isinstance(document.get("result"), dict):
+        document = document["result"]
+    if isinstance(document, dict):
+        document = document.get("tools", [document])
+    if not isinstance(document, list):
+        raise InvalidInput.at("", "must be an array of tools, a tools/list result, or JSON lines")
+    return document
+
+
+def _is_json(line: bytes) -> bool:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+        read_json(line)
+    except InvalidInput:
+        return False
+    return True
 
 
-def _read_line(line: str, number: int) -> Any:
+def _read_line(line: bytes, number: int) -> object:
     try:
-        return json.loads(line)
-    except ValueError as error:
-        raise InvalidInput.at(f"line {number}", f"is not JSON: {error}") from None
-    except RecursionError:
-        raise InvalidInput.at(f"line {number}", "is nested too deeply") from None
+        return read_json(line)
+    except InvalidInput as error:
+        raise InvalidInput.at(f"line {number}", error.errors[0].message) from None

@@ -15,6 +15,14 @@ UNIT_WORDS = {
     ThresholdUnit.CONTEXT_PERCENT: "% of the context window",
     ThresholdUnit.CONTEXT_USED: "% of the context used",
 }
+LABELS = {
+    "defer_builtins": "Defer built-ins",
+    "max_results": "Results",
+    "max_sessions": "Most sessions",
+    "max_loaded_tools": "Most loaded tools",
+    "prompt_budget_tokens": "Prompt budget, in tokens",
+    "session_ttl": "Session lifetime",
+}
 # Each group: its heading, then each field's name and what it does in one line.
 GROUPS = (
     (
@@ -116,7 +124,7 @@ def explain_fields(policy: Policy) -> list[FieldGroup]:
 
 def _field(policy: Policy, name: str, explanation: str) -> Field:
     return Field(
-        label=name.replace("_", " ").capitalize(),
+        label=LABELS.get(name, name.replace("_", " ").capitalize()),
         name=name,
         value=_threshold(policy) if name == "threshold" else _in_words(getattr(policy, name)),
         explanation=explanation,
@@ -126,8 +134,8 @@ def _field(policy: Policy, name: str, explanation: str) -> Field:
 def _threshold(policy: Policy) -> str:
     value = policy.threshold
     if value is None:
-        return f"{DEFAULT_THRESHOLDS[ThresholdUnit(policy.threshold_unit)]:,g}"
-    return f"{value:,.10g}"
+        value = DEFAULT_THRESHOLDS[ThresholdUnit(policy.threshold_unit)]
+    return _in_words(value)
 
 
 def _in_words(value: object) -> str:
@@ -136,11 +144,11 @@ def _in_words(value: object) -> str:
             return "unset"
         case bool():
             return "yes" if value else "no"
-        case int():
-            return f"{value:,}"
+        case int() | float():
+            return f"{value:,.10g}"
         case timedelta():
             return f"{value.days} days" if value.days and not value.seconds else str(value)
         case list():
             return ", ".join(str(item) for item in value) or "none"
         case _:
-            return str(value).replace("_", " ")
+            return str(value)

@@ -11,7 +11,7 @@ from catalog.models import Server, Tool, ToolRevision
 from catalog.models.tools import State
 from catalog.selectors.paging import Page, cut_page
 
-LARGEST_ROWS = 8
+LARGEST_ROWS = 12
 REVISION_ROWS = 20
 SEARCHED_FIELDS = ("qualified_name", "name", "title", "description")
 STATES = {

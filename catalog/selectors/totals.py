@@ -52,12 +52,12 @@ class Totals:
 
 def read_totals() -> Totals:
     servers = Server.objects.aggregate(
-        enabled=Count("pk", filter=Q(enabled=True)), disabled=Count("pk", filter=Q(enabled=False))
+        all_enabled=Count("pk", filter=Q(enabled=True)), all_disabled=Count("pk", filter=Q(enabled=False))
     )
-    tools = Tool.objects.listed().aggregate(count=Count("pk"), chars=Coalesce(Sum("chars"), 0))
+    tools = Tool.objects.listed().aggregate(count=Count("pk"), all_chars=Coalesce(Sum("chars"), 0))
     return Totals(
-        servers=servers["enabled"],
-        disabled_servers=servers["disabled"],
+        servers=servers["all_enabled"],
+        disabled_servers=servers["all_disabled"],
         tools=tools["count"],
-        chars=tools["chars"],
+        chars=tools["all_chars"],
     )

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 
+from catalog.access import Role, role_of
+from catalog.domain.errors import NotAllowed
 from catalog.models.changes import Action, Change, Subject
 
 
@@ -13,11 +15,22 @@ class Actor:
     """Who makes a change: a signed-in user, an API key, or the program itself."""
 
     label: str
+    role: Role
     user: User | None = None
 
 
-SYSTEM = Actor(label="toolsearch")
-COMMAND_LINE = Actor(label="command line")
+SYSTEM = Actor(label="toolsearch", role=Role.ADMIN)
+COMMAND_LINE = Actor(label="command line", role=Role.ADMIN)
+
+
+def actor_of(user: User) -> Actor:
+    return Actor(label=user.get_username(), role=role_of(user), user=user)
+
+
+def require(actor: Actor, least: Role) -> None:
+    """Raises NotAllowed unless the actor has at least this role: services ask, not only pages."""
+    if actor.role < least:
+        raise NotAllowed(f"this needs the role {least.group}")
 
 
 def record(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -13,39 +14,51 @@ from catalog.sealing import Sealer
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secrets:
-    """What is kept encrypted. `query` is the part of the URL after the question mark."""
+    """What is kept encrypted. `url` is the whole address where it says more than may be shown."""
 
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-    query: str = ""
+    url: str = ""
 
 
-def seal_secrets(server: Server, secrets: Secrets) -> str:
-    """The text to store in `server.sealed`; bound to the row, so the row must have been saved."""
-    if secrets == Secrets():
-        return ""
-    return _sealer().seal(asdict(secrets), context=_context(server))
-
-
-def read_secrets(server: Server) -> Secrets:
-    if not server.sealed:
-        return Secrets()
-    opened = _sealer().unseal(server.sealed, context=_context(server))
-    return Secrets(
-        args=tuple(opened["args"]), env=opened["env"], headers=opened["headers"], query=opened["query"]
+def write_connection(server: Server, connection: Connection) -> None:
+    """Set the row's address and sealed secrets. Save the row before, for its id, and after."""
+    shown = shown_url(connection.url)
+    secrets = Secrets(
+        args=connection.args,
+        env=connection.env,
+        headers=connection.headers,
+        url=connection.url if connection.url != shown else "",
     )
+    server.transport, server.command, server.url = connection.transport, connection.command, shown
+    server.sealed = "" if secrets == Secrets() else _sealer().seal(asdict(secrets), context=_context(server))
 
 
 def read_connection(server: Server) -> Connection:
-    secrets = read_secrets(server)
+    secrets = _read_secrets(server)
     return Connection(
         transport=Transport(server.transport),
         command=server.command,
         args=secrets.args,
         env=secrets.env,
-        url=f"{server.url}?{secrets.query}" if secrets.query else server.url,
+        url=secrets.url or server.url,
         headers=secrets.headers,
+    )
+
+
+def shown_url(url: str) -> str:
+    """The address without user, password, query and fragment, any of which may be a secret."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _read_secrets(server: Server) -> Secrets:
+    if not server.sealed:
+        return Secrets()
+    opened = _sealer().unseal(server.sealed, context=_context(server))
+    return Secrets(
+        args=tuple(opened["args"]), env=opened["env"], headers=opened["headers"], url=opened["url"]
     )
 
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from catalog.domain.choices import Kind, Transport
+from catalog.domain.connection import Connection
 from catalog.domain.definitions import Definition
 from catalog.models import Change, Server
 from catalog.models.changes import Action, Subject
@@ -50,15 +51,17 @@ def _load_snapshot(document: dict[str, Any]) -> None:
 
 def _add_workshop() -> None:
     """The one demo server that is real: the worker starts it and asks it for its tools."""
+    connection = Connection(
+        transport=Transport.STDIO, command=sys.executable, args=(str(DEMO_FOLDER / "workshop_server.py"),)
+    )
     server = Server.objects.create(
         name="workshop",
-        transport=Transport.STDIO,
-        command=sys.executable,
+        transport=connection.transport,
+        command=connection.command,
         description="Converts units, dates, text and JSON; runs beside the worker.",
         next_refresh_at=timezone.now(),
     )
-    program = str(DEMO_FOLDER / "workshop_server.py")
-    server.sealed = connections.seal_secrets(server, connections.Secrets(args=(program,)))
+    connections.write_connection(server, connection)
     server.save(update_fields=["sealed"])
     _record_creation(server)
 

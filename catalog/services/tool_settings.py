@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
+from catalog.access import Role
 from catalog.domain.choices import Loading
 from catalog.domain.errors import InvalidInput
 from catalog.models import Tool
@@ -26,6 +27,7 @@ def change_tool(
     hidden: bool | None = None,
 ) -> Tool:
     """Change what is given and leave the rest. A change that changes nothing leaves no record."""
+    changes.require(actor, Role.EDITOR)
     row = Tool.objects.select_for_update().get(pk=tool.pk)
     before = _settings_of(row)
     if loading is not None:

@@ -26,7 +26,7 @@ from catalog.upstream.failures import Link, explain, explain_timeout
 from catalog.upstream.guard import Resolver, resolve_host
 from catalog.upstream.http import HttpLink
 from catalog.upstream.launch import prepare_launch
-from catalog.upstream.masking import present, secrets_of
+from catalog.upstream.masking import present, secrets_in_prose, secrets_of
 from catalog.upstream.pages import ToolSieve, read_pages
 from catalog.upstream.stdio import StdioLink
 
@@ -54,6 +54,7 @@ def list_tools(
     environment = os.environ if environment is None else environment
     resolved = resolve(connection, environment)
     tidy = partial(present, secrets=secrets_of(resolved))
+    tidy_prose = partial(present, secrets=secrets_in_prose(resolved))
     make_link = partial(_make_link, resolved, limits, rules, environment, resolver)
     outcome, stderr_tail = asyncio.run(_ask(resolved.transport, make_link, limits))
     tail = tidy(stderr_tail)[-limits.stderr_tail_bytes :]
@@ -64,11 +65,11 @@ def list_tools(
     return replace(
         listing,
         definitions=definitions,
-        rejected=tuple(Rejected(tidy(name), tidy(why)[:LONGEST_MESSAGE]) for name, why in rejected),
-        server_name=tidy(listing.server_name),
-        server_title=tidy(listing.server_title),
-        server_version=tidy(listing.server_version),
-        instructions=tidy(listing.instructions)[:LONGEST_INSTRUCTIONS],
+        rejected=tuple(Rejected(name, tidy(why)[:LONGEST_MESSAGE]) for name, why in rejected),
+        server_name=tidy_prose(listing.server_name),
+        server_title=tidy_prose(listing.server_title),
+        server_version=tidy_prose(listing.server_version),
+        instructions=tidy_prose(listing.instructions)[:LONGEST_INSTRUCTIONS],
         stderr_tail=tail,
     )
 
@@ -98,8 +99,8 @@ async def _ask(
     try:
         link = make_link()
         outcome = await _converse(link, limits, "legacy" if transport is Transport.SSE else "auto")
-        if isinstance(outcome, UpstreamFailure) and outcome.code is FailureCode.EXITED:
-            left_seconds = limits.connect_timeout_seconds - (anyio.current_time() - started)
+        left_seconds = limits.connect_timeout_seconds - (anyio.current_time() - started)
+        if isinstance(outcome, UpstreamFailure) and outcome.code is FailureCode.EXITED and left_seconds > 0:
             link = make_link()
             outcome = await _converse(link, replace(limits, connect_timeout_seconds=left_seconds), "legacy")
     except UpstreamFailure as failure:

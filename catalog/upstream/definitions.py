@@ -17,7 +17,7 @@ WIRE_FIELDS = (
 LONGEST_NAME = 128
 
 
-class _Unfit(Exception):  # noqa: N818 - never leaves this module
+class _Unfit(Exception):
     """Why one definition is kept out, in words for an admin."""
 
 

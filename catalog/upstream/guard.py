@@ -78,7 +78,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             )
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
-        host = request.url.host
+        host = request.url.raw_host.decode("ascii")
         addresses = await self._allowed_addresses(host, request.url.port or 0)
         for address in addresses[:-1]:
             try:
@@ -95,7 +95,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 request.url.copy_with(host=address),
                 headers=request.headers,
                 stream=request.stream,
-                extensions={**request.extensions, "sni_hostname": request.url.host},
+                extensions={**request.extensions, "sni_hostname": request.url.raw_host.decode("ascii")},
             )
         )
         if response.headers.get("content-encoding", "identity") != "identity":

@@ -79,7 +79,7 @@ def _explain_tls(error: ssl.SSLError, host: str) -> UpstreamFailure:
         )
     return UpstreamFailure(
         FailureCode.TLS,
-        f"No secure connection to {host} ({error.reason or 'TLS failed'}): should the address begin with http?",
+        f"No secure connection to {host} ({error.reason or 'TLS failed'}): should the URL begin with http?",
     )
 
 

@@ -124,10 +124,11 @@ def _end_all(server: int, status: int | None) -> int:
 
 
 def _kill_children(server: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        if sys.platform != "linux":
+    if sys.platform != "linux":
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(server, signal.SIGKILL)
-        for child in _children():
+    for child in _children():
+        with suppress(ProcessLookupError, PermissionError):
             os.kill(child, signal.SIGKILL)
 
 

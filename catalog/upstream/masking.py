@@ -4,12 +4,15 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from catalog.domain.connection import Connection
 
 MASK = "•••"
 SHORTEST_SECRET = 4
+# What a server says of itself is prose, where a short value is more often a word than a secret.
+SHORTEST_SECRET_IN_PROSE = 8
 # A path is mostly words; only a segment this long is likely to be a key.
 SHORTEST_PATH_SECRET = 20
 
@@ -18,6 +21,12 @@ def secrets_of(connection: Connection) -> tuple[str, ...]:
     """Every value of a resolved connection that must not be shown, longest first."""
     found = set(_values_of(connection))
     return tuple(sorted((v for v in found if len(v) >= SHORTEST_SECRET), key=lambda v: (-len(v), v)))
+
+
+def secrets_in_prose(connection: Connection) -> tuple[str, ...]:
+    """Those to hide in a server's name and instructions: not its arguments, which often name the server."""
+    without_args = replace(connection, args=())
+    return tuple(secret for secret in secrets_of(without_args) if len(secret) >= SHORTEST_SECRET_IN_PROSE)
 
 
 def present(text: str, *, secrets: Iterable[str]) -> str:

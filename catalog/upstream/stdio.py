@@ -93,18 +93,13 @@ class StdioLink:
 
     async def _start(self) -> tuple[Process, int]:
         kept, lifeline = os.pipe()
-        command = [
-            sys.executable,
-            "-I",
-            "-S",
-            str(KEEPER),
-            str(kept),
-            self._launch.executable,
-            *self._launch.args,
-        ]
+        keeper = (sys.executable, "-I", "-S", str(KEEPER), str(kept))
         try:
             process = await anyio.open_process(
-                command, env=self._launch.env, start_new_session=True, pass_fds=(kept,)
+                [*keeper, self._launch.executable, *self._launch.args],
+                env=self._launch.env,
+                start_new_session=True,
+                pass_fds=(kept,),
             )
         except BaseException:
             os.close(lifeline)
@@ -116,11 +111,13 @@ class StdioLink:
     async def _stop(self, process: Process, lifeline: int) -> None:
         """Close stdin and wait, as MCP asks; then drop the lifeline, and the keeper ends the rest."""
         assert process.stdin
-        with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            await process.stdin.aclose()
-        with anyio.move_on_after(EXIT_GRACE_SECONDS):
-            self.exit_code = await process.wait()
-        os.close(lifeline)
+        try:
+            with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await process.stdin.aclose()
+            with anyio.move_on_after(EXIT_GRACE_SECONDS):
+                self.exit_code = await process.wait()
+        finally:
+            os.close(lifeline)
         with anyio.move_on_after(END_SECONDS):
             await process.wait()
         if process.returncode is None:

@@ -1,5 +1,6 @@
 """A JSON schema as a tree that people read. Schemas come from servers, so size and shape are not trusted."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -66,9 +67,13 @@ def _node(name: str, schema: object, *, is_required: bool, depth: int) -> Node:
         is_required=is_required,
         description=str(schema.get("description") or ""),
         options=tuple(str(option) for option in options[:MAX_CHILDREN]) if isinstance(options, list) else (),
-        constraints=tuple(f"{words} {schema[key]}" for key, words in CONSTRAINTS.items() if key in schema),
+        constraints=tuple(f"{words} {_json(schema[key])}" for key, words in CONSTRAINTS.items() if key in schema),
         children=tuple(islice(_children(schema, depth=depth + 1), MAX_CHILDREN)),
     )
+
+
+def _json(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _type_words(schema: Mapping[str, object]) -> str:

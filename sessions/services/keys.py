@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from catalog.access import Role
 from catalog.domain.errors import InvalidInput
 from catalog.models import Policy
 from catalog.models.changes import Action, Subject
@@ -36,6 +37,7 @@ def create_key(
     expires_at: datetime | None = None,
 ) -> NewKey:
     """Make a key bound to a policy, `default` unless another is given."""
+    changes.require(actor, Role.ADMIN)
     name = name.strip()
     if not 0 < len(name) <= MAX_NAME_CHARS:
         raise InvalidInput.at("name", f"must have 1 to {MAX_NAME_CHARS} characters")
@@ -58,6 +60,7 @@ def create_key(
 @transaction.atomic
 def revoke_key(*, key: ApiKey, actor: changes.Actor) -> None:
     """In force at once. Revoking twice changes nothing the second time."""
+    changes.require(actor, Role.ADMIN)
     now = timezone.now()
     if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now):
         _record(key, actor, Action.CHANGED, after={"revoked_at": now.isoformat(timespec="seconds")})

@@ -1,22 +1,62 @@
 // Draws the token map: servers as groups, tools as rectangles that lead to their pages.
 "use strict";
 
+const LEAST_LABEL_SIDE_PX = 46;
+
 function colourOf(variable) {
   const probe = document.createElement("span");
   probe.style.color = `var(${variable})`;
   document.body.append(probe);
   const colour = getComputedStyle(probe).color;
   probe.remove();
-  return colour;
+  return colour.match(/[\d.]+/g).slice(0, 3).map(Number);
 }
 
-function optionsFor(areas) {
-  const [accent, surface, ink, line, muted] = ["--accent", "--surface", "--ink", "--line", "--muted"].map(colourOf);
-  const font = getComputedStyle(document.body).fontFamily;
+function rgb(channels) {
+  return `rgb(${channels.map(Math.round).join(",")})`;
+}
+
+function mix(from, to, share) {
+  return from.map((channel, i) => channel + (to[i] - channel) * share);
+}
+
+function isLight([red, green, blue]) {
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 150;
+}
+
+function walk(areas, visit) {
+  for (const area of areas) {
+    visit(area);
+    walk(area.children, visit);
+  }
+}
+
+// The larger a tool, the stronger its colour; a name is written only where there is room for it.
+function paint(areas, element) {
+  const accent = colourOf("--accent");
+  const surface = colourOf("--surface");
+  let largest = 1;
+  let total = 1;
+  walk(areas, (area) => { if (!area.children.length) largest = Math.max(largest, area.value); });
+  for (const area of areas) total += area.value;
+  const pixelsPerToken = (element.clientWidth * element.clientHeight) / total;
+  walk(areas, (area) => {
+    const colour = mix(surface, accent, 0.3 + 0.7 * Math.sqrt(area.value / largest));
+    area.itemStyle = { color: rgb(colour) };
+    area.label = {
+      show: Math.sqrt(area.value * pixelsPerToken) >= LEAST_LABEL_SIDE_PX,
+      color: isLight(colour) ? "#161b26" : "#ffffff",
+    };
+  });
+  return areas;
+}
+
+function optionsFor(areas, element) {
+  const [surface, ink, line] = ["--surface", "--ink", "--line"].map((name) => rgb(colourOf(name)));
   return {
     animation: false,
     aria: { enabled: true, label: { description: "Tokens by server and tool; the tables below say the same." } },
-    textStyle: { fontFamily: font },
+    textStyle: { fontFamily: getComputedStyle(document.body).fontFamily },
     // Rich text is drawn on the canvas; an HTML tooltip would need inline styles, which the policy forbids.
     tooltip: {
       renderMode: "richText",
@@ -29,27 +69,23 @@ function optionsFor(areas) {
     series: [
       {
         type: "treemap",
-        data: areas,
+        data: paint(areas, element),
         left: 0,
         right: 0,
         top: 0,
         bottom: 0,
         roam: false,
         nodeClick: false,
+        cursor: "pointer",
         breadcrumb: { show: false },
-        visibleMin: 40,
-        label: { fontSize: 11, overflow: "truncate", color: "#fff", padding: [4, 6] },
-        upperLabel: { show: true, height: 24, color: ink, fontSize: 12, fontWeight: 600, padding: [0, 4] },
-        itemStyle: { borderColor: surface, gapWidth: 1, borderRadius: 3 },
+        label: { fontSize: 11, overflow: "truncate", position: "insideTopLeft", padding: [3, 3, 0, 3] },
+        upperLabel: { show: true, height: 22, color: ink, fontSize: 12, fontWeight: 600, padding: [0, 2] },
+        emphasis: { itemStyle: { borderColor: ink }, upperLabel: { color: ink } },
         levels: [
-          { itemStyle: { borderWidth: 0, gapWidth: 8 }, upperLabel: { show: false } },
-          { itemStyle: { borderColor: surface, borderWidth: 2, gapWidth: 2 } },
-          { colorSaturation: [0.35, 0.6], itemStyle: { borderWidth: 0 } },
+          { itemStyle: { borderColor: surface, borderWidth: 0, gapWidth: 8 }, upperLabel: { show: false } },
+          { itemStyle: { borderColor: surface, borderWidth: 1, gapWidth: 2 } },
+          { itemStyle: { borderWidth: 0, gapWidth: 2, borderRadius: 3 } },
         ],
-        color: [accent],
-        emphasis: { upperLabel: { show: true, color: ink }, label: { color: "#fff" } },
-        silent: false,
-        select: { itemStyle: { color: muted } },
       },
     ],
   };
@@ -59,10 +95,10 @@ function drawTreemap(element) {
   const areas = JSON.parse(document.getElementById(element.dataset.treemap).textContent);
   element.hidden = false;
   const chart = echarts.init(element);
-  const draw = () => chart.setOption(optionsFor(areas), true);
+  const draw = () => chart.setOption(optionsFor(areas, element), true);
   draw();
   chart.on("click", ({ data }) => { if (data && data.url) window.location.assign(data.url); });
-  new ResizeObserver(() => chart.resize()).observe(element);
+  new ResizeObserver(() => { chart.resize(); draw(); }).observe(element);
   document.addEventListener("theme-chosen", draw);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 }

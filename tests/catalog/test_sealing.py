@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from catalog.sealing import Sealer, SealBroken, parse_keys, read_or_create_key
+from catalog.sealing import SealBroken, Sealer, parse_keys, read_or_create_key
 
 OLD, NEW, OTHER = (Fernet.generate_key().decode() for _ in range(3))
 SECRETS = {"env": {"TOKEN": "canary-4711"}, "args": ["--key", "ключ"]}
@@ -32,7 +32,9 @@ def test_a_token_moved_to_another_row_does_not_open() -> None:
     assert "canary" not in str(broken.value)
 
 
-@pytest.mark.parametrize("spoil", [lambda token: token[:-4] + "AAAA", lambda token: "", lambda token: "nonsense"])
+@pytest.mark.parametrize(
+    "spoil", [lambda token: token[:-4] + "AAAA", lambda token: "", lambda token: "nonsense"]
+)
 def test_an_altered_token_does_not_open(spoil: object) -> None:
     sealer = Sealer([OLD])
     assert callable(spoil)

@@ -18,9 +18,11 @@ pytestmark = pytest.mark.slow
 HESITANT_SERVER = Path(__file__).with_name("hesitant_server.py")
 ADD_HESITANT_SERVER = """
 from catalog.models import Server
+from catalog.domain.connection import Connection
 from catalog.services import connections, refresh
 server = Server.objects.create(name="hesitant", transport="stdio", command={python!r})
-server.sealed = connections.seal_secrets(server, connections.Secrets(args=({script!r}, {marker!r})))
+address = Connection(transport="stdio", command={python!r}, args=({script!r}, {marker!r}))
+connections.write_connection(server, address)
 server.save()
 refresh.request_refresh(server=server)
 """

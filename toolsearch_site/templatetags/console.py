@@ -7,17 +7,16 @@ from datetime import datetime
 from django import template
 from django.templatetags.static import static
 from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
 register = template.Library()
 
 KEPT_CONTROLS = frozenset("\n\t")
-UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-# Letters, marks and spaces that draw nothing: the fillers, the blank braille cell, the variation selectors.
-BLANKS = frozenset("\u00a0\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
-    chr(code) for code in (*range(0x2000, 0x200B), 0x202F, 0x205F, *range(0xFE00, 0xFE0F), *range(0xE0100, 0xE01F0))
+# Printable by Unicode's books, yet nothing is drawn: fillers, the blank braille cell, the variation selectors.
+BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
+    chr(code) for code in (*range(0xFE00, 0xFE0F), *range(0xE0100, 0xE01F0))
 }
 ICON_SPRITE = "vendor/tabler-icons/sprite.svg"
 A_MINUTE_SECONDS = 60
@@ -35,7 +34,10 @@ def icon(name: str, extra_class: str = "") -> SafeString:
 @register.filter
 def visible(text: object) -> SafeString:
     """Text from outside, escaped, with every character that would not be seen written as its code."""
-    return format_html_join("", "{}", ((_show(character),) for character in str(text)))
+    plain = str(text)
+    if not any(map(is_unseen, set(plain))):
+        return escape(plain)
+    return format_html_join("", "{}", ((_show(character),) for character in plain))
 
 
 @register.filter
@@ -57,12 +59,28 @@ def ago(moment: datetime | None) -> SafeString:
 
 
 @register.filter
+def due(moment: datetime) -> SafeString | str:
+    """When something will happen; what is late happens as soon as it can."""
+    return ago(moment) if moment > timezone.now() else "now"
+
+
+@register.filter
+def in_words(seconds: int) -> str:
+    """A span in the largest unit that divides it."""
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds % size == 0:
+            count = seconds // size
+            return unit if count == 1 else f"{count} {unit}s"
+    return f"{seconds} seconds"
+
+
+@register.filter
 def percent(share: float) -> str:
     """A fraction of 1 in percent: whole from ten on, one digit below."""
     value = share * 100
-    if 0 < value < 0.05:  # noqa: PLR2004
+    if 0 < value < 0.05:
         return "<0.1%"
-    return f"{value:.0f}%" if value >= 10 else f"{value:.1f}%"  # noqa: PLR2004
+    return f"{value:.1f}%" if 0 < value < 10 else f"{value:.0f}%"
 
 
 @register.filter
@@ -78,14 +96,16 @@ def plain_value(value: object) -> str:
 
 
 def _show(character: str) -> str:
-    if character in KEPT_CONTROLS or not is_unseen(character):
+    if not is_unseen(character):
         return character
     name = unicodedata.name(character, "control character")
     return format_html('<span class="unseen" title="{}">\\u{{{}}}</span>', name, f"{ord(character):x}")
 
 
 def is_unseen(character: str) -> bool:
-    return unicodedata.category(character) in UNSEEN_CATEGORIES or character in BLANKS
+    if character in KEPT_CONTROLS:
+        return False
+    return not character.isprintable() or character in BLANKS
 
 
 def _distance(moment: datetime) -> str:

@@ -22,7 +22,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dirs", metavar="DIR", nargs="+", type=Path)
-        parser.add_argument("--ranker", metavar="NAME", nargs="+", choices=list(RANKERS), default=list(RANKERS))
+        parser.add_argument(
+            "--ranker", metavar="NAME", nargs="+", choices=list(RANKERS), default=list(RANKERS)
+        )
         parser.add_argument("--json", action="store_true", help="write JSON instead of a table")
 
     def handle(self, *_args: Any, **options: Any) -> None:

@@ -1,19 +1,17 @@
 """`manage.py import_tools SERVER FILE`: tool definitions from a file."""
 
-import sys
 from argparse import ArgumentParser
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
 from catalog.domain.errors import ToolSearchError
 from catalog.domain.snapshots import parse_snapshot
+from catalog.management.inputs import read_input
 from catalog.services import reindex, snapshots
 from catalog.services.changes import COMMAND_LINE
 
 FROM_THE_LINES = "-"
-STDIN = "-"
 
 
 class Command(BaseCommand):
@@ -25,7 +23,7 @@ class Command(BaseCommand):
 
     def handle(self, *, server: str, file: str, **options: Any) -> None:
         try:
-            found = parse_snapshot(_read(file), server=None if server == FROM_THE_LINES else server)
+            found = parse_snapshot(read_input(file), server=None if server == FROM_THE_LINES else server)
             imported = snapshots.import_snapshots(definitions_by_server=found, actor=COMMAND_LINE)
         except ToolSearchError as error:
             raise CommandError(str(error)) from None
@@ -41,12 +39,3 @@ class Command(BaseCommand):
         )
         for name, why in one.rejected:
             self.stderr.write(f"{one.server}: {name}: {why}")
-
-
-def _read(file: str) -> str:
-    try:
-        return sys.stdin.read() if file == STDIN else Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise CommandError(f"{file} is not UTF-8 text") from None

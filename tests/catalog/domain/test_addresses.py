@@ -71,5 +71,5 @@ def test_networks_are_read_from_one_line() -> None:
 
 
 def test_a_network_that_is_none_is_named() -> None:
-    with pytest.raises(InvalidInput, match="10.0.0.1/8"):
+    with pytest.raises(InvalidInput, match=r"10\.0\.0\.1/8"):
         parse_networks("10.0.0.1/8")

@@ -62,6 +62,8 @@ def test_a_connection_shows_names_but_no_values() -> None:
     stdio = Connection(Transport.STDIO, command="npx", args=("canary",), env={"TOKEN": "canary"})
     assert repr(stdio) == "Connection(stdio, 'npx', 1 args, env: TOKEN)"
     http = Connection(
-        Transport.HTTP, url="https://canary:canary@example.org:8443/canary?k=canary#canary", headers={"X-Key": "canary"}
+        Transport.HTTP,
+        url="https://canary:canary@example.org:8443/canary?k=canary#canary",
+        headers={"X-Key": "canary"},
     )
     assert repr(http) == "Connection(http, 'https://example.org:8443', headers: X-Key)"

@@ -80,7 +80,9 @@ def test_what_is_wrong_is_said_in_words(fields: dict[str, Any], words: str) -> N
 
 
 def test_a_definition_without_a_name_is_known_by_its_place() -> None:
-    kept, rejected = judge_definitions([{"name": "t", "inputSchema": OBJECT}, "no object", {"inputSchema": OBJECT}])
+    kept, rejected = judge_definitions(
+        [{"name": "t", "inputSchema": OBJECT}, "no object", {"inputSchema": OBJECT}]
+    )
     assert len(kept) == 1
     assert [one.name for one in rejected] == ["#2", "#3"]
 
@@ -121,9 +123,38 @@ def test_a_pattern_of_another_language_is_no_fault() -> None:
 
 KEYWORDS = st.sampled_from(
     [
-        *("type", "properties", "required", "items", "enum", "anyOf", "not", "minimum", "minLength", "pattern"),
-        *("$ref", "$defs", "prefixItems", "dependentRequired", "additionalProperties", "const", "title", "default"),
-        *("definitions", "dependencies", "format", "$anchor", "contentSchema", "unevaluatedItems", "$recursiveRef", "$id"),
+        *(
+            "type",
+            "properties",
+            "required",
+            "items",
+            "enum",
+            "anyOf",
+            "not",
+            "minimum",
+            "minLength",
+            "pattern",
+        ),
+        *(
+            "$ref",
+            "$defs",
+            "prefixItems",
+            "dependentRequired",
+            "additionalProperties",
+            "const",
+            "title",
+            "default",
+        ),
+        *(
+            "definitions",
+            "dependencies",
+            "format",
+            "$anchor",
+            "contentSchema",
+            "unevaluatedItems",
+            "$recursiveRef",
+            "$id",
+        ),
     ]
 )
 VALUES = st.recursive(

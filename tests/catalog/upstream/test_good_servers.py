@@ -1,5 +1,6 @@
 """Servers that behave, over every transport: what is listed is what the SDK's own client lists."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -49,7 +50,11 @@ def test_a_name_with_several_addresses_reaches_the_one_that_listens(http_port: i
 
 def test_the_server_introduces_itself() -> None:
     listing = upstream.list_tools(sdk_connection(), limits=Limits(), rules=AT_HOME)
-    assert (listing.server_name, listing.server_title, listing.server_version) == ("library", "The Library", "2.1")
+    assert (listing.server_name, listing.server_title, listing.server_version) == (
+        "library",
+        "The Library",
+        "2.1",
+    )
     assert listing.instructions == "Ask for books."
     assert listing.protocol_version == "2026-07-28"
     assert listing.supports_list_changed is True
@@ -67,3 +72,9 @@ def test_a_banner_on_stdout_does_no_harm(list_odd: ListOdd) -> None:
 
 def test_a_server_that_ends_on_the_newest_greeting_is_asked_the_old_way(list_odd: ListOdd) -> None:
     assert len(list_odd("ends_on_an_unknown_question").definitions) == 1
+
+
+def test_several_servers_can_be_listed_side_by_side(list_odd: ListOdd) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        listings = list(pool.map(list_odd, ["is_fine", "has_three_pages"] * 4))
+    assert [len(listing.definitions) for listing in listings] == [1, 3] * 4

@@ -49,7 +49,9 @@ def test_one_private_address_among_public_ones_is_enough() -> None:
 def test_a_name_is_looked_up_once_so_it_cannot_change_its_mind(http_port: int) -> None:
     answers = iter([["127.0.0.1"]])
     listing = upstream.list_tools(
-        Connection(Transport.HTTP, url=f"http://127.0.0.1.example:{http_port}/mcp", headers={"Host": "localhost:1"}),
+        Connection(
+            Transport.HTTP, url=f"http://127.0.0.1.example:{http_port}/mcp", headers={"Host": "localhost:1"}
+        ),
         limits=Limits(),
         rules=Rules(addresses=AddressRules(allowed_networks=parse_networks("127.0.0.0/8"))),
         resolver=lambda host, port: next(answers),
@@ -58,7 +60,9 @@ def test_a_name_is_looked_up_once_so_it_cannot_change_its_mind(http_port: int) -
     assert next(answers, None) is None
 
 
-def test_the_settings_of_the_environment_are_not_used(http_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_settings_of_the_environment_are_not_used(
+    http_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     listing = upstream.list_tools(

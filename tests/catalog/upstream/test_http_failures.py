@@ -106,7 +106,7 @@ def test_a_closed_port_is_refused() -> None:
 def test_a_server_that_does_not_speak_tls_is_told_so(web: Web) -> None:
     failure = fail_at(f"https://127.0.0.1:{web.port}/mcp")
     assert failure.code is FailureCode.TLS
-    assert "should the address begin with http?" in failure.message
+    assert "should the URL begin with http?" in failure.message
 
 
 def test_a_certificate_nobody_vouches_for_is_not_trusted(tmp_path: Path) -> None:
@@ -140,7 +140,9 @@ def test_a_host_that_is_not_known_is_named() -> None:
     assert failure.value.code is FailureCode.UNKNOWN_HOST
 
 
-@pytest.mark.parametrize("url", ["", "ftp://example.org/", "file:///etc/passwd", "http://", "example.org/mcp"])
+@pytest.mark.parametrize(
+    "url", ["", "ftp://example.org/", "file:///etc/passwd", "http://", "example.org/mcp"]
+)
 def test_only_whole_http_addresses_are_taken(url: str) -> None:
     assert fail_at(url).code is FailureCode.INVALID_ADDRESS
 

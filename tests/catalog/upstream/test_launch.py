@@ -35,7 +35,9 @@ def test_a_command_on_the_list_runs() -> None:
     assert upstream.list_tools(odd_connection("is_fine"), limits=Limits(), rules=rules).definitions
 
 
-@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "NODE_OPTIONS", "PATH", "BASH_ENV"])
+@pytest.mark.parametrize(
+    "name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "PYTHONPATH", "NODE_OPTIONS", "PATH", "BASH_ENV"]
+)
 def test_where_commands_are_limited_no_variable_may_change_what_they_run(name: str) -> None:
     connection = odd_connection("is_fine", env={name: "/tmp/evil"})
     failure = refuse(connection, StdioRules(allowed_commands=LISTED))

@@ -54,7 +54,9 @@ def test_an_error_of_the_server_shows_where_a_secret_was(caplog: pytest.LogCaptu
     assert failure.message.endswith("bad token •••")
 
 
-@pytest.mark.parametrize("path", ["leaky", "401", "404", "503", "away", "page", "spoilt", "packed", "endless", "never"])
+@pytest.mark.parametrize(
+    "path", ["leaky", "401", "404", "503", "away", "page", "spoilt", "packed", "endless", "never"]
+)
 @pytest.mark.parametrize("transport", [Transport.HTTP, Transport.SSE])
 def test_no_failure_over_http_tells_a_secret(
     web: Web, path: str, transport: Transport, caplog: pytest.LogCaptureFixture
@@ -95,6 +97,13 @@ def test_a_secret_is_known_in_every_place(connection: Connection) -> None:
 def test_short_values_are_not_masked() -> None:
     connection = Connection(Transport.STDIO, args=("-y", "run"), env={"DEBUG": "1"})
     assert present("run -y 1", secrets=secrets_of(connection)) == "run -y 1"
+
+
+def test_a_server_may_be_called_like_its_argument_but_tell_no_secret() -> None:
+    connection = odd_connection("is_fine", env={"API_TOKEN": CANARY})
+    listing = upstream.list_tools(connection, limits=Limits(), rules=AT_HOME)
+    assert listing.server_name == "is_fine"
+    assert listing.instructions == "My token is •••."
 
 
 def test_a_secret_cut_by_the_end_of_the_tail_does_not_show_its_rest() -> None:

@@ -34,15 +34,18 @@ def say(message: Reply) -> None:
     sys.stdout.flush()
 
 
-def hang() -> None:
+def hang() -> Reply:
+    """Waits for ever; what it would return is never seen."""
     threading.Event().wait()
+    return {}
 
 
 def greet(protocol: str = PROTOCOL) -> Reply:
     return {
         "protocolVersion": protocol,
         "capabilities": {"tools": {}},
-        "serverInfo": {"name": "odd", "version": "1"},
+        "serverInfo": {"name": "is_fine", "version": "1"},
+        "instructions": f"My token is {os.environ.get('API_TOKEN')}.",
     }
 
 
@@ -80,7 +83,7 @@ def hangs_on_connect() -> None:
 
 
 def hangs_on_list() -> None:
-    serve(lambda cursor: hang() or {})
+    serve(lambda cursor: hang())
 
 
 def never_ends_its_pages() -> None:
@@ -140,7 +143,9 @@ def repeats_names() -> None:
 
 
 def has_a_bad_schema() -> None:
-    serve(one_page(FINE, {"name": "bad", "inputSchema": {"type": "object", "properties": {"n": {"type": 7}}}}))
+    serve(
+        one_page(FINE, {"name": "bad", "inputSchema": {"type": "object", "properties": {"n": {"type": 7}}}})
+    )
 
 
 def floods_stderr() -> None:

@@ -1,4 +1,4 @@
-"""A server on the SDK: `sdk_server.py stdio|http|sse`. Over HTTP it takes any free port and tells it on stderr."""
+"""A server on the SDK: `sdk_server.py stdio|http|sse`. Over HTTP it takes a free port, told on stderr."""
 
 import sys
 from typing import Annotated

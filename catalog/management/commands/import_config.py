@@ -1,0 +1,51 @@
+"""`manage.py import_config FILE`: the config one already has, in any of the three dialects."""
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from catalog import tasks
+from catalog.domain import dialects
+from catalog.domain.errors import ToolSearchError
+from catalog.domain.json_text import read_json
+from catalog.management.inputs import read_input
+from catalog.services import config
+from catalog.services.changes import COMMAND_LINE
+
+
+class Command(BaseCommand):
+    help = "Add or update servers and search settings from a config file; - is standard input."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("file")
+        parser.add_argument("--policy", default="default", metavar="SLUG")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="say what would change, and change nothing"
+        )
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *, file: str, policy: str, dry_run: bool, **options: Any) -> None:
+        try:
+            parsed = dialects.parse(read_json(read_input(file)))
+            plan = config.import_config(
+                config=parsed, policy_slug=policy, actor=COMMAND_LINE, dry_run=dry_run
+            )
+        except ToolSearchError as error:
+            raise CommandError(str(error)) from None
+        if not dry_run:
+            tasks.wake_workers()
+        if options["json"]:
+            self.stdout.write(json.dumps({**asdict(plan), "dry_run": dry_run}, indent=2))
+        else:
+            self._report(plan, dry_run=dry_run)
+
+    def _report(self, plan: config.ImportPlan, *, dry_run: bool) -> None:
+        if dry_run:
+            self.stdout.write("dry run: nothing is stored")
+        for label, names in (("added", plan.added), ("changed", plan.changed), ("unchanged", plan.unchanged)):
+            self.stdout.write(f"{len(names)} {label}{': ' if names else ''}{', '.join(names)}")
+        for field, value in plan.policy_changes.items():
+            self.stdout.write(f"policy {plan.policy}: {field} = {json.dumps(value)}")
