@@ -1,7 +1,7 @@
 """The catalog's part of the REST API."""
 
 from django.http import HttpRequest
-from ninja import Router
+from ninja import Router, Status
 
 from catalog.schemas import HealthOut
 from catalog.selectors import health
@@ -15,8 +15,8 @@ router = Router(tags=["catalog"])
     summary="Can this instance serve?",
     response={200: HealthOut, 503: HealthOut},
 )
-def get_health(request: HttpRequest) -> tuple[int, HealthOut]:
+def get_health(request: HttpRequest) -> Status[HealthOut]:
     """200 while polls and searches are answered; 503 when they cannot be. Needs no key."""
     found = health.read_health()
     answer = HealthOut(status=found.status, database=found.database, index=found.index, worker=found.worker)
-    return (200 if found.can_serve else 503), answer
+    return Status(200 if found.can_serve else 503, answer)

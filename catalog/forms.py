@@ -11,8 +11,20 @@ from catalog.selectors.servers import ServerSort
 from catalog.selectors.tools import ToolFilter, ToolSort
 
 ANY_STATE = "any"
-SEARCH_BOX = {"class": "form-control", "type": "search", "autocomplete": "off", "data-search": ""}
 SELECT = {"class": "form-select"}
+
+
+def search_box(label: str) -> forms.TextInput:
+    """The box that `/` jumps to."""
+    attributes = {
+        "class": "form-control",
+        "type": "search",
+        "autocomplete": "off",
+        "data-search": "",
+        "placeholder": label,
+        "aria-label": label,
+    }
+    return forms.TextInput(attributes)
 
 
 class FilterForm(forms.Form):
@@ -24,7 +36,7 @@ class FilterForm(forms.Form):
 
 
 class ServerFilterForm(FilterForm):
-    q = forms.CharField(required=False, widget=forms.TextInput({**SEARCH_BOX, "placeholder": "Find a server", "aria-label": "Find a server"}))
+    q = forms.CharField(required=False, widget=search_box("Find a server"))
     sort = forms.ChoiceField(required=False, choices=[(sort, sort) for sort in ServerSort])
 
     def sort_order(self) -> ServerSort:
@@ -32,11 +44,7 @@ class ServerFilterForm(FilterForm):
 
 
 class ToolFilterForm(FilterForm):
-    q = forms.CharField(
-        required=False,
-        max_length=200,
-        widget=forms.TextInput({**SEARCH_BOX, "placeholder": "Names and descriptions", "aria-label": "Search tools"}),
-    )
+    q = forms.CharField(required=False, max_length=200, widget=search_box("Names and descriptions"))
     server = forms.CharField(required=False, max_length=100)
     loading = forms.ChoiceField(
         required=False,
@@ -79,17 +87,16 @@ class ToolSettingsForm(forms.Form):
 
     @classmethod
     def of(cls, tool: Tool) -> "ToolSettingsForm":
-        return cls(initial={"loading": tool.loading, "keywords": ", ".join(tool.keywords), "hidden": tool.hidden})
+        return cls(
+            initial={"loading": tool.loading, "keywords": ", ".join(tool.keywords), "hidden": tool.hidden}
+        )
 
     def keyword_list(self) -> list[str]:
         return [word.strip() for word in self.cleaned_data["keywords"].split(",") if word.strip()]
 
 
 class ChangeFilterForm(FilterForm):
-    q = forms.CharField(
-        required=False,
-        widget=forms.TextInput({**SEARCH_BOX, "placeholder": "Name of what changed", "aria-label": "Name"}),
-    )
+    q = forms.CharField(required=False, widget=search_box("Name of what changed"))
     actor = forms.CharField(required=False)
     subject = forms.ChoiceField(
         required=False,

@@ -60,7 +60,9 @@ class KeyForm(forms.Form):
     name = forms.CharField(
         max_length=100,
         help_text="Which agent or script will use it.",
-        widget=forms.TextInput({"class": "form-control", "placeholder": "coding-agent", "autocomplete": "off"}),
+        widget=forms.TextInput(
+            {"class": "form-control", "placeholder": "coding-agent", "autocomplete": "off"}
+        ),
     )
     policy = forms.ModelChoiceField(
         queryset=Policy.objects.all(),

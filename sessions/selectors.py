@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import Count, F, QuerySet
 
@@ -28,7 +29,7 @@ class KeyRow:
 
 def sessions_for_table(*, page: str | int = 1) -> Page[AgentSession]:
     """The latest seen first, each with `loaded_count`."""
-    sessions: QuerySet[AgentSession] = AgentSession.objects.select_related("key", "policy").annotate(
+    sessions: QuerySet[Any] = AgentSession.objects.select_related("key", "policy").annotate(
         loaded_count=Count("loaded_tools")
     )
     return cut_page(sessions.order_by("-last_seen_at", "-id"), page)
@@ -36,8 +37,10 @@ def sessions_for_table(*, page: str | int = 1) -> Page[AgentSession]:
 
 def keys_for_table(*, now: datetime, page: str | int = 1) -> Page[KeyRow]:
     """Keys that are not revoked first, by name; then the revoked, the latest first."""
-    keys = ApiKey.objects.select_related("policy", "created_by").annotate(session_count=Count("agent_sessions"))
-    found = cut_page(keys.order_by(F("revoked_at").desc(nulls_first=True), "name", "pk"), page)
+    keys: QuerySet[Any] = ApiKey.objects.annotate(session_count=Count("agent_sessions"))
+    found = cut_page(
+        keys.select_related("policy").order_by(F("revoked_at").desc(nulls_first=True), "name", "pk"), page
+    )
     return found.with_rows([KeyRow(key, state_of(key, now=now), key.session_count) for key in found.rows])
 
 

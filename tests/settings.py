@@ -26,3 +26,6 @@ STORAGES = {
 }
 # Messages of a test run are nobody else's, also where the broker is shared.
 CELERY_TASK_DEFAULT_QUEUE = f"tests-{os.getpid()}"
+# Static files come from where they are written: nothing is collected for a test run.
+WHITENOISE_AUTOREFRESH = True
+WHITENOISE_USE_FINDERS = True

@@ -43,7 +43,9 @@ def choose_theme(request: HttpRequest) -> HttpResponse:
     theme = request.POST.get("theme", "")
     response = redirect(_way_back(request))
     if theme in THEMES:
-        response.set_cookie(THEME_COOKIE, theme, max_age=A_YEAR_SECONDS, samesite="Lax", secure=request.is_secure())
+        response.set_cookie(
+            THEME_COOKIE, theme, max_age=A_YEAR_SECONDS, samesite="Lax", secure=request.is_secure()
+        )
     return response
 
 

@@ -1,4 +1,4 @@
-"""Between the console's views and the browser: the engine's errors as pages, and sign-in for parts of pages."""
+"""Between views and browser: the engine's errors as pages, and sign-in for parts of pages."""
 
 from collections.abc import Callable
 
@@ -39,4 +39,4 @@ class ConsoleMiddleware:
 
 def _leads_to_sign_in(response: HttpResponse) -> bool:
     location = response.headers.get("Location", "")
-    return response.status_code == 302 and location.startswith(resolve_url(settings.LOGIN_URL))  # noqa: PLR2004
+    return response.status_code == 302 and location.startswith(resolve_url(settings.LOGIN_URL))

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from catalog.access import Role, role_required
-from catalog.selectors import changes, health, overview as catalog_overview, servers, tools, totals
+from catalog.selectors import changes, health, servers, token_map, tools, totals
 from catalog.views.pages import render_page, wants_part
 
 
@@ -30,11 +30,12 @@ def overview(request: HttpRequest) -> HttpResponse:
         "changes": changes.recent_changes(),
     }
     if not wants_part(request):
-        token_map = catalog_overview.read_token_map(sums)
+        tokens = token_map.read_token_map(sums)
         context |= {
-            "token_map": token_map,
-            "areas": [asdict(area) for area in token_map.areas],
+            "token_map": tokens,
+            "areas": [asdict(area) for area in tokens.areas],
             "largest": tools.largest_tools(),
-            "is_new": not catalog_overview.has_own_servers(),
+            "is_new": not servers.has_own_servers(),
         }
-    return render_page(request, "toolsearch_site/overview.html", "toolsearch_site/_overview_live.html", context)
+    page, part = "toolsearch_site/overview.html", "toolsearch_site/_overview_live.html"
+    return render_page(request, page, part, context)

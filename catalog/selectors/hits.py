@@ -1,4 +1,4 @@
-"""What a search found, as a page explains it: each hit with its tool, its score taken apart by term and field."""
+"""What a search found, as a page explains it: each hit with its score taken apart by term and field."""
 
 from dataclasses import dataclass
 
@@ -45,7 +45,8 @@ class ExplainedOutcome:
 def explain_outcome(outcome: SearchOutcome) -> ExplainedOutcome:
     """A hit whose tool went away since the index was built is left out."""
     ids = [hit.id for hit in outcome.hits]
-    tools = {tool.pk: tool for tool in Tool.objects.select_related("server").only(*TABLE_FIELDS).filter(pk__in=ids)}
+    found = Tool.objects.filter(pk__in=ids).select_related("server").only(*TABLE_FIELDS)
+    tools = {tool.pk: tool for tool in found}
     best = max((hit.score for hit in outcome.hits), default=0.0)
     explained = [_explain_hit(hit, tools[hit.id], best) for hit in outcome.hits if hit.id in tools]
     return ExplainedOutcome(

@@ -30,7 +30,10 @@ GROUPS = (
         (
             ("mode", "Always defers, auto defers past the threshold, off loads everything."),
             ("threshold_unit", "What the threshold is measured in."),
-            ("threshold", "Auto defers once the visible tools are past this; unset takes the unit's default."),
+            (
+                "threshold",
+                "Auto defers once the visible tools are past this.",
+            ),
             ("context_window", "Tokens of context assumed when a session does not give its own."),
             ("never_defer", "Tools matching one of these patterns always load."),
             ("always_defer", "Tools matching one of these patterns always wait for a search."),

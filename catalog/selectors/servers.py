@@ -2,19 +2,22 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
+from catalog.domain.choices import Transport
 from catalog.domain.errors import NotFound
 from catalog.domain.sizes import tokens_of
 from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobKind
 from catalog.selectors.paging import Page, cut_page
-from catalog.selectors.totals import read_totals
+from catalog.selectors.totals import Totals, read_totals
 
 HISTORY_ROWS = 20
 ATTENTION_ROWS = 8
+DEMO_OWN_SERVER = "workshop"
 ACTIVE_TOOLS = Q(tools__gone_at=None, tools__hidden=False)
 
 
@@ -53,27 +56,18 @@ class RunRow:
     took_seconds: float
 
 
-def servers_for_table(*, text: str = "", sort: ServerSort = ServerSort.SIZE, page: str | int = 1) -> Page[ServerRow]:
+def servers_for_table(
+    *, text: str = "", sort: ServerSort = ServerSort.SIZE, page: str | int = 1
+) -> Page[ServerRow]:
     totals = read_totals()
-    servers = cut_page(with_sizes().filter(name__icontains=text).order_by(*ORDERS[sort]), page)
-    rows = [
-        ServerRow(
-            server=server,
-            tools=server.tool_count,
-            tokens=tokens_of(server.chars),
-            share=totals.share_of(server.chars) if server.enabled else 0.0,
-        )
-        for server in servers.rows
-    ]
-    return servers.with_rows(rows)
+    servers = cut_page(_with_sizes().filter(name__icontains=text).order_by(*ORDERS[sort]), page)
+    return servers.with_rows([_row(server, totals) for server in servers.rows])
 
 
-def with_sizes() -> "QuerySet[Server]":
-    """Servers with `tool_count` and `chars` of the tools neither hidden nor gone, in one query."""
-    return Server.objects.annotate(
-        tool_count=Count("tools", filter=ACTIVE_TOOLS),
-        chars=Coalesce(Sum("tools__chars", filter=ACTIVE_TOOLS), 0),
-    )
+def largest_servers(limit: int, totals: Totals) -> list[ServerRow]:
+    """Enabled servers that have tools, the most expensive first."""
+    servers = _with_sizes().filter(enabled=True, tool_count__gt=0).order_by("-chars", "name")
+    return [_row(server, totals) for server in servers[:limit]]
 
 
 def server_names() -> list[str]:
@@ -88,13 +82,12 @@ def find_server(name: str) -> Server:
 
 
 def server_row(server: Server) -> ServerRow:
-    sized = with_sizes().get(pk=server.pk)
-    share = read_totals().share_of(sized.chars) if server.enabled else 0.0
-    return ServerRow(server=server, tools=sized.tool_count, tokens=tokens_of(sized.chars), share=share)
+    return _row(_with_sizes().get(pk=server.pk), read_totals())
 
 
 def refresh_history(server: Server) -> list[RunRow]:
-    return [RunRow(run, (run.finished_at - run.started_at).total_seconds()) for run in server.runs.all()[:HISTORY_ROWS]]
+    runs = server.runs.all()[:HISTORY_ROWS]
+    return [RunRow(run, (run.finished_at - run.started_at).total_seconds()) for run in runs]
 
 
 def last_refresh_job(server: Server) -> Job | None:
@@ -105,3 +98,21 @@ def servers_needing_attention() -> list[Server]:
     """Enabled servers that fail, and those that were never refreshed, the longest failing first."""
     troubled = Server.objects.filter(Q(failures__gt=0) | Q(last_refreshed_at=None), enabled=True)
     return list(troubled.order_by("-failures", "name")[:ATTENTION_ROWS])
+
+
+def has_own_servers() -> bool:
+    """Whether somebody has added a server; the demo brings snapshots and one server of its own."""
+    return Server.objects.exclude(Q(transport=Transport.SNAPSHOT) | Q(name=DEMO_OWN_SERVER)).exists()
+
+
+def _with_sizes() -> QuerySet[Any]:
+    """Servers with `tool_count` and `chars` of their tools neither hidden nor gone, in one query."""
+    return Server.objects.annotate(
+        tool_count=Count("tools", filter=ACTIVE_TOOLS),
+        chars=Coalesce(Sum("tools__chars", filter=ACTIVE_TOOLS), 0),
+    )
+
+
+def _row(server: Any, totals: Totals) -> ServerRow:
+    share = totals.share_of(server.chars) if server.enabled else 0.0
+    return ServerRow(server=server, tools=server.tool_count, tokens=tokens_of(server.chars), share=share)

@@ -11,6 +11,7 @@ from catalog.models.tools import ToolQuerySet
 from catalog.search import generations, index
 from catalog.search.documents import ToolDocument, make_document
 from catalog.search.errors import IndexDamaged
+from catalog.search.wordvectors import find_encoder
 from catalog.services import jobs
 
 # Past this many changed tools a build from scratch is quicker than an update.
@@ -48,6 +49,11 @@ def rebuild() -> None:
         _build()
 
 
+def read_documents() -> Iterator[ToolDocument]:
+    """Every tool that can be searched, as the search sees it."""
+    return _documents(_searchable())
+
+
 def _known_version() -> int:
     try:
         return index.read_state(settings.INDEX_FOLDER).version
@@ -62,7 +68,7 @@ def _only_one() -> AbstractContextManager[None]:
 
 def _build() -> None:
     version = CatalogVersion.current()
-    index.build(settings.INDEX_FOLDER, _documents(_searchable()), None, version=version)
+    index.build(settings.INDEX_FOLDER, read_documents(), find_encoder(), version=version)
 
 
 def _catch_up(known: int) -> None:
@@ -75,7 +81,7 @@ def _catch_up(known: int) -> None:
         return
     changed = list(_documents(touched.filter(gone_at=None)))
     removed = list(touched.exclude(gone_at=None).values_list("pk", flat=True))
-    index.update(settings.INDEX_FOLDER, changed, removed, None, version=version)
+    index.update(settings.INDEX_FOLDER, changed, removed, find_encoder(), version=version)
 
 
 def _searchable() -> ToolQuerySet:

@@ -13,6 +13,7 @@ from catalog.models.jobs import JobKind
 from catalog.services import changes, jobs
 from catalog.services.tools import mark_changed
 
+SEARCHED_SETTINGS = ("keywords", "hidden")
 MAX_KEYWORDS = 50
 MAX_KEYWORD_CHARS = 60
 
@@ -48,7 +49,7 @@ def change_tool(
         before=before,
         after=after,
     )
-    if after["keywords"] != before["keywords"]:
+    if any(after[name] != before[name] for name in SEARCHED_SETTINGS):
         mark_changed([row.pk])
         jobs.request_job(kind=JobKind.UPDATE_INDEX)
     return row

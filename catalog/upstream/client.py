@@ -53,24 +53,30 @@ def list_tools(
     """
     environment = os.environ if environment is None else environment
     resolved = resolve(connection, environment)
-    tidy = partial(present, secrets=secrets_of(resolved))
-    tidy_prose = partial(present, secrets=secrets_in_prose(resolved))
     make_link = partial(_make_link, resolved, limits, rules, environment, resolver)
-    outcome, stderr_tail = asyncio.run(_ask(resolved.transport, make_link, limits))
-    tail = tidy(stderr_tail)[-limits.stderr_tail_bytes :]
+    outcome, stderr = asyncio.run(_ask(resolved.transport, make_link, limits))
+    tidy = partial(present, secrets=secrets_of(resolved))
+    tail = tidy(stderr).encode()[-limits.stderr_tail_bytes :].decode(errors="ignore")
     if isinstance(outcome, UpstreamFailure):
         raise UpstreamFailure(outcome.code, tidy(outcome.message)[:LONGEST_MESSAGE], stderr_tail=tail)
-    found, listing = outcome
+    found, introduction = outcome
     definitions, rejected = judge_definitions(found, limits)
     return replace(
-        listing,
+        _tidy_introduction(introduction, resolved),
         definitions=definitions,
         rejected=tuple(Rejected(name, tidy(why)[:LONGEST_MESSAGE]) for name, why in rejected),
-        server_name=tidy_prose(listing.server_name),
-        server_title=tidy_prose(listing.server_title),
-        server_version=tidy_prose(listing.server_version),
-        instructions=tidy_prose(listing.instructions)[:LONGEST_INSTRUCTIONS],
         stderr_tail=tail,
+    )
+
+
+def _tidy_introduction(introduction: Listing, resolved: Connection) -> Listing:
+    tidy = partial(present, secrets=secrets_in_prose(resolved))
+    return replace(
+        introduction,
+        server_name=tidy(introduction.server_name),
+        server_title=tidy(introduction.server_title),
+        server_version=tidy(introduction.server_version),
+        instructions=tidy(introduction.instructions)[:LONGEST_INSTRUCTIONS],
     )
 
 

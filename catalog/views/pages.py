@@ -10,7 +10,7 @@ from django.utils.cache import patch_vary_headers
 from django_htmx.middleware import HtmxDetails
 
 from catalog.domain.errors import NotAllowed
-from catalog.services.changes import Actor
+from catalog.services import changes
 
 VARIES_BY = ["HX-Request", "HX-Boosted", "HX-Target", "HX-History-Restore-Request"]
 
@@ -33,7 +33,7 @@ def wants_part(request: HttpRequest) -> bool:
     return not htmx.boosted or bool(htmx.target)
 
 
-def actor_of(request: HttpRequest) -> Actor:
+def actor_of(request: HttpRequest) -> changes.Actor:
     if not isinstance(request.user, User):
         raise NotAllowed("sign in first")
-    return Actor(label=request.user.get_username(), user=request.user)
+    return changes.actor_of(request.user)

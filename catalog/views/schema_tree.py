@@ -67,7 +67,9 @@ def _node(name: str, schema: object, *, is_required: bool, depth: int) -> Node:
         is_required=is_required,
         description=str(schema.get("description") or ""),
         options=tuple(str(option) for option in options[:MAX_CHILDREN]) if isinstance(options, list) else (),
-        constraints=tuple(f"{words} {_json(schema[key])}" for key, words in CONSTRAINTS.items() if key in schema),
+        constraints=tuple(
+            f"{words} {_json(schema[key])}" for key, words in CONSTRAINTS.items() if key in schema
+        ),
         children=tuple(islice(_children(schema, depth=depth + 1), MAX_CHILDREN)),
     )
 

@@ -66,7 +66,9 @@ def _save_settings(request: HttpRequest, tool: Tool, form: ToolSettingsForm) -> 
     return True
 
 
-def _show_tool(request: HttpRequest, tool: Tool, form: ToolSettingsForm, *, status: int = 200) -> HttpResponse:
+def _show_tool(
+    request: HttpRequest, tool: Tool, form: ToolSettingsForm, *, status: int = 200
+) -> HttpResponse:
     context = {
         "tool": tool,
         "form": form,

@@ -16,11 +16,12 @@ from sessions.forms import ConsoleForm
 def console(request: HttpRequest) -> HttpResponse:
     """An empty query shows how to ask; a mistake in the query is told beside it."""
     form = ConsoleForm(request.GET)
-    context: dict[str, object] = {"form": form, "query": form.asked_query(), "ranker": form.asked_ranker()}
+    query = form.asked_query()
+    context: dict[str, object] = {"form": form}
     status = 200
-    if form.asked_query().strip():
+    if query.strip():
         try:
-            outcome = search.search_catalog(query=form.asked_query(), ranker=form.asked_ranker(), limit=form.asked_limit())
+            outcome = search.search_catalog(query=query, ranker=form.asked_ranker(), limit=form.asked_limit())
         except (InvalidInput, Unavailable) as problem:
             context["problem"], status = problem, problem.status
         else:

@@ -92,13 +92,20 @@ function optionsFor(areas, element) {
 }
 
 function drawTreemap(element) {
-  const areas = JSON.parse(document.getElementById(element.dataset.treemap).textContent);
+  const source = document.getElementById(element.dataset.treemap).textContent;
   element.hidden = false;
   const chart = echarts.init(element);
-  const draw = () => chart.setOption(optionsFor(areas, element), true);
+  let drawnWidth = 0;
+  // From a clean sheet each time: the chart keeps and alters the data it was given.
+  const draw = () => {
+    drawnWidth = element.clientWidth;
+    chart.clear();
+    chart.resize();
+    chart.setOption(optionsFor(JSON.parse(source), element));
+  };
   draw();
   chart.on("click", ({ data }) => { if (data && data.url) window.location.assign(data.url); });
-  new ResizeObserver(() => { chart.resize(); draw(); }).observe(element);
+  new ResizeObserver(() => { if (element.clientWidth !== drawnWidth) draw(); }).observe(element);
   document.addEventListener("theme-chosen", draw);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 }

@@ -14,7 +14,7 @@ from django.utils.timesince import timesince
 register = template.Library()
 
 KEPT_CONTROLS = frozenset("\n\t")
-# Printable by Unicode's books, yet nothing is drawn: fillers, the blank braille cell, the variation selectors.
+# Printable by the book, yet nothing is drawn: fillers, the blank braille cell, the variation selectors.
 BLANKS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {
     chr(code) for code in (*range(0xFE00, 0xFE0F), *range(0xE0100, 0xE01F0))
 }
@@ -26,9 +26,8 @@ A_MINUTE_SECONDS = 60
 def icon(name: str, extra_class: str = "") -> SafeString:
     """An icon of the vendored sprite; decoration only, so the text beside it must say the same."""
     classes = f"icon {extra_class}".strip()
-    return format_html(
-        '<svg class="{}" aria-hidden="true"><use href="{}#{}"></use></svg>', classes, static(ICON_SPRITE), name
-    )
+    address = f"{static(ICON_SPRITE)}#{name}"
+    return format_html('<svg class="{}" aria-hidden="true"><use href="{}"></use></svg>', classes, address)
 
 
 @register.filter

@@ -2,17 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from catalog.domain.choices import Transport
-from catalog.domain.sizes import tokens_of
-from catalog.models import Server
-from catalog.selectors.servers import ServerRow, with_sizes
+from catalog.selectors.servers import ServerRow, largest_servers
 from catalog.selectors.tools import largest_tools
 from catalog.selectors.totals import Totals
 
 TREEMAP_SERVERS = 40
 TREEMAP_TOOLS = 400
 BAR_ROWS = 12
-DEMO_OWN_SERVER = "workshop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +30,7 @@ class TokenMap:
 
 def read_token_map(totals: Totals) -> TokenMap:
     """The largest servers and, within them, the largest tools; the rest is summed up."""
-    servers = list(with_sizes().filter(enabled=True, tool_count__gt=0).order_by("-chars", "name")[:TREEMAP_SERVERS])
-    rows = [
-        ServerRow(server, server.tool_count, tokens_of(server.chars), totals.share_of(server.chars))
-        for server in servers
-    ]
+    rows = largest_servers(TREEMAP_SERVERS, totals)
     return TokenMap(rows=rows[:BAR_ROWS], areas=_areas(rows), other_servers=max(0, len(rows) - BAR_ROWS))
 
 
@@ -55,9 +47,3 @@ def _server_area(row: ServerRow, shown: list[Area]) -> Area:
     if len(shown) < row.tools and rest_tokens > 0:
         shown = [*shown, Area(f"{row.tools - len(shown)} more", rest_tokens, url)]
     return Area(row.server.name, row.tokens, url, shown)
-
-
-def has_own_servers() -> bool:
-    """Whether somebody has added a server; the demo brings snapshots and one server of its own."""
-    own = Server.objects.exclude(transport=Transport.SNAPSHOT).exclude(name=DEMO_OWN_SERVER)
-    return own.exists()

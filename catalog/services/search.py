@@ -1,0 +1,49 @@
+"""Searches the catalog with this process's engine, and answers from the database where the index is away."""
+
+from functools import lru_cache
+from pathlib import Path
+
+from django.conf import settings
+
+from catalog.domain.query import parse_query
+from catalog.models import CatalogVersion, Tool
+from catalog.search.answers import answer
+from catalog.search.compiled import Compiled, compile_documents
+from catalog.search.engine import SearchEngine
+from catalog.search.errors import IndexDamaged
+from catalog.search.request import SearchOutcome, SearchRequest, Visible
+from catalog.search.wordvectors import find_encoder
+from catalog.services import reindex
+
+
+def search_catalog(*, query: str, ranker: str, limit: int) -> SearchOutcome:
+    """Search every tool that is listed, with the parts of each score. Raises InvalidInput for a bad query."""
+    version = CatalogVersion.current()
+    request = SearchRequest(
+        query=parse_query(query),
+        ranker=ranker,
+        max_results=limit,
+        visible=_read_listed(version),
+        explained=True,
+    )
+    try:
+        return _open_engine(settings.INDEX_FOLDER).search(request)
+    except IndexDamaged:
+        return answer(_compile_catalog(version), request, None)
+
+
+@lru_cache(maxsize=1)
+def _open_engine(folder: Path) -> SearchEngine:
+    return SearchEngine(folder, find_encoder())
+
+
+@lru_cache(maxsize=1)
+def _read_listed(version: int) -> Visible:
+    """Read once for each version of the catalog, not for each search."""
+    return Visible.of(Tool.objects.listed().values_list("pk", flat=True))
+
+
+@lru_cache(maxsize=1)
+def _compile_catalog(version: int) -> Compiled:
+    """While the index is being rebuilt, one process's own copy of it in memory."""
+    return compile_documents(list(reindex.read_documents()), None)

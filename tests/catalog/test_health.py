@@ -1,0 +1,70 @@
+"""Health says whether the instance can serve, and what is wrong with each part."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import DatabaseError
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from catalog import tasks
+from catalog.models import Heartbeat, Job
+from catalog.selectors import health
+from catalog.services import reindex
+
+URL = "/api/v1/health"
+
+
+@pytest.fixture(autouse=True)
+def index_folder(tmp_path: Path, settings: Settings) -> Path:
+    settings.INDEX_FOLDER = tmp_path / "index"
+    return tmp_path / "index"
+
+
+@pytest.mark.django_db
+class TestHealth:
+    def test_all_parts_ok(self, client: Client) -> None:
+        reindex.bring_up_to_date()
+        tasks.sweep_jobs()
+        answer = client.get(URL)
+        assert answer.status_code == 200
+        assert answer.json() == {"status": "ok", "database": "ok", "index": "ok", "worker": "ok"}
+
+    def test_new_instance_serves_but_is_degraded(self, client: Client) -> None:
+        answer = client.get(URL)
+        assert answer.status_code == 200
+        assert answer.json() == {
+            "status": "degraded",
+            "database": "ok",
+            "index": "missing",
+            "worker": "never seen",
+        }
+
+    def test_late_worker_is_named_with_its_age(self, client: Client) -> None:
+        Heartbeat.objects.create(part=health.WORKER_PART, at=timezone.now() - timedelta(seconds=90))
+        assert client.get(URL).json()["worker"] == "last seen 90 s ago"
+
+    def test_costs_one_query(self, client: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+        with django_assert_num_queries(1):
+            client.get(URL)
+
+    def test_sweep_asks_for_a_missing_index(self) -> None:
+        tasks.sweep_jobs()
+        assert Job.objects.get().kind == "update_index"
+
+
+def test_unreachable_database_is_503(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(**_: object) -> None:
+        raise DatabaseError("connection refused at 10.0.0.1")
+
+    monkeypatch.setattr(Heartbeat.objects, "filter", away)
+    answer = client.get(URL)
+    assert answer.status_code == 503
+    assert answer.json()["status"] == "unavailable"
+    assert "10.0.0.1" not in answer.content.decode()
+
+
+def test_sign_of_life_needs_no_database(client: Client) -> None:
+    assert client.get("/healthz").content == b"ok\n"

@@ -1,0 +1,54 @@
+"""The supervisor restarts what dies, slower each time, and leaves nothing running."""
+
+import sys
+import threading
+import time
+
+from tests.instance import wait_for
+from toolsearch_site.supervisor import Part, Supervisor
+
+
+def run_until(condition_text: str, *parts: Part, times: int = 1) -> list[str]:
+    """Run parts until something was said so many times, then stop."""
+    lines: list[str] = []
+    supervisor = Supervisor(parts, say=lambda label, line: lines.append(f"{label}: {line}"))
+
+    def stop_when_said() -> None:
+        wait_for(lambda: sum(condition_text in line for line in lines) >= times, within_seconds=20)
+        supervisor.stop()
+
+    threading.Thread(target=stop_when_said, daemon=True).start()
+    supervisor.run()
+    return lines
+
+
+def python(code: str) -> tuple[str, ...]:
+    return (sys.executable, "-c", code)
+
+
+def test_logs_are_passed_through_with_a_label() -> None:
+    part = Part("web", python("import sys, time; print('hello'); print('oops', file=sys.stderr); time.sleep(60)"))
+    assert {"web: hello", "web: oops"} <= set(run_until("oops", part))
+
+
+def test_dead_part_is_restarted_with_back_off() -> None:
+    lines = run_until("restarting", Part("worker", python("raise SystemExit(3)")), times=2)
+    restarts = [line for line in lines if "restarting" in line]
+    assert restarts[:2] == [
+        "up: worker ended with exit code 3; restarting in 1 s",
+        "up: worker ended with exit code 3; restarting in 2 s",
+    ]
+
+
+def test_other_parts_go_on_meanwhile() -> None:
+    steady = Part("steady", python("import time; print('once', flush=True); time.sleep(60)"))
+    lines = run_until("restarting", steady, Part("dying", python("raise SystemExit(1)")), times=2)
+    assert lines.count("steady: once") == 1
+
+
+def test_part_that_will_not_stop_is_killed() -> None:
+    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf'); time.sleep(60)"
+    started = time.monotonic()
+    lines = run_until("deaf", Part("stubborn", python(stubborn)))
+    assert "did not stop in time; killed" in lines[-1]
+    assert time.monotonic() - started < 20
