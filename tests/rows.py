@@ -1,5 +1,6 @@
 """Builds rows for tests: every value has a default, name only what the test is about."""
 
+from datetime import timedelta
 from itertools import count
 from typing import Any
 
@@ -9,8 +10,11 @@ from django.utils import timezone
 from catalog.access import Role
 from catalog.domain.choices import Transport
 from catalog.domain.definitions import Definition
-from catalog.models import Policy, Server, Tool
+from catalog.models import Change, Job, Policy, RefreshRun, Server, Tool
+from catalog.models.changes import Action, Subject
+from catalog.models.jobs import JobKind
 from catalog.services import tools
+from sessions.models import AgentSession, ApiKey
 
 _numbers = count(1)
 PASSWORD = "correct horse battery staple"
@@ -45,6 +49,46 @@ def make_tool(*, server: Server | None = None, **values: Any) -> Tool:
 def make_policy(**values: Any) -> Policy:
     values.setdefault("slug", f"policy-{next(_numbers)}")
     return Policy.objects.create(**values)
+
+
+def make_change(**values: Any) -> Change:
+    values.setdefault("actor", "somebody")
+    values.setdefault("subject", Subject.SERVER)
+    values.setdefault("action", Action.CHANGED)
+    values.setdefault("name", f"thing-{next(_numbers)}")
+    return Change.objects.create(**values)
+
+
+def make_run(*, server: Server, **values: Any) -> RefreshRun:
+    """A refresh that ended just now; with `error_code` one that failed."""
+    now = timezone.now()
+    values.setdefault("started_at", now - timedelta(seconds=2))
+    values.setdefault("finished_at", now)
+    return RefreshRun.objects.create(server=server, **values)
+
+
+def make_job(**values: Any) -> Job:
+    values.setdefault("kind", JobKind.REFRESH_SERVER)
+    values.setdefault("run_after", timezone.now())
+    return Job.objects.create(**values)
+
+
+def make_key(**values: Any) -> ApiKey:
+    number = next(_numbers)
+    values.setdefault("name", f"key-{number}")
+    values.setdefault("prefix", f"{number:08}")
+    values.setdefault("digest", "0" * 64)
+    values.setdefault("policy", Policy.objects.get(slug="default"))
+    return ApiKey.objects.create(**values)
+
+
+def make_session(**values: Any) -> AgentSession:
+    now = timezone.now()
+    key = values.pop("key", None) or make_key()
+    values.setdefault("policy", key.policy)
+    values.setdefault("last_seen_at", now)
+    values.setdefault("expires_at", now + timedelta(days=30))
+    return AgentSession.objects.create(key=key, **values)
 
 
 def _definition_of(tool: Tool) -> Definition:

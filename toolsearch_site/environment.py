@@ -13,6 +13,7 @@ TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 FALSE_WORDS = frozenset({"0", "false", "no", "off"})
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 SECRET_KEY_MIN_CHARS = 32
+LONGEST_TIMEOUT_SECONDS = 240
 SAMPLE_SECRETS = ("change-me", "changeme", "django-insecure-", "your-secret", "secret-key")
 HOST_PATTERN = re.compile(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\*")
 
@@ -55,6 +56,8 @@ class Environment:
     stdio_enabled: bool | None
     stdio_commands: frozenset[str] | None
     private_addresses: bool | None
+    connect_timeout_seconds: int
+    list_timeout_seconds: int
 
     @property
     def is_embedded(self) -> bool:
@@ -79,6 +82,8 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
         stdio_enabled=stdio_enabled,
         stdio_commands=stdio_commands,
         private_addresses=_read_optional_flag(variables, "TOOLSEARCH_PRIVATE_ADDRESSES"),
+        connect_timeout_seconds=_read_seconds(variables, "TOOLSEARCH_CONNECT_TIMEOUT", default=60),
+        list_timeout_seconds=_read_seconds(variables, "TOOLSEARCH_LIST_TIMEOUT", default=30),
     )
     if environment.secret_key is None and not environment.debug and not environment.is_embedded:
         raise BadSetting("SECRET_KEY", "is missing; a deployment with a database or broker server needs one")
@@ -109,6 +114,13 @@ def _read_port(variables: Mapping[str, str]) -> int:
     text = _text(variables, "PORT") or "8000"
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
         raise BadSetting("PORT", f"'{text}' is not a port number from 1 to 65535")
+    return int(text)
+
+
+def _read_seconds(variables: Mapping[str, str], name: str, *, default: int) -> int:
+    text = _text(variables, name) or str(default)
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= LONGEST_TIMEOUT_SECONDS):
+        raise BadSetting(name, f"'{text}' is not a number of seconds from 1 to {LONGEST_TIMEOUT_SECONDS}")
     return int(text)
 
 

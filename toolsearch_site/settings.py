@@ -222,6 +222,9 @@ STDIO_COMMANDS = ENVIRONMENT.stdio_commands
 PRIVATE_ADDRESSES_ALLOWED = (
     EMBEDDED if ENVIRONMENT.private_addresses is None else ENVIRONMENT.private_addresses
 )
+# A command such as npx may have to install its package first.
+CONNECT_TIMEOUT_SECONDS = ENVIRONMENT.connect_timeout_seconds
+LIST_TIMEOUT_SECONDS = ENVIRONMENT.list_timeout_seconds
 
 # --- Language, time, logs -------------------------------------------------------------------------------
 

@@ -46,6 +46,7 @@ class FailureCode(StrEnum):
     REPEATED_CURSOR = "repeated_cursor"
     TOO_MANY_TOOLS = "too_many_tools"
     MISSING_VARIABLE = "missing_variable"
+    SECRETS_UNREADABLE = "secrets_unreadable"
     UNEXPECTED = "unexpected"
 
 

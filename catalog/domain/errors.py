@@ -1,5 +1,4 @@
 """Everything the engine raises on purpose. The API and the commands turn each into an answer once."""
-# ruff: noqa: N818 - the names say what happened, and read well where they are raised
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -98,8 +98,9 @@ class Compiled:
         return [description.lower() for description in self.descriptions]
 
     @cached_property
-    def folded_parameters(self) -> list[list[str]]:
-        return [[name.lower() for name in names] for names in self.parameter_names]
+    def folded_parameters(self) -> list[str]:
+        """A tool's parameter names, a line each: a term without a line break is in one of them or in none."""
+        return ["\n".join(names).lower() for names in self.parameter_names]
 
     @cached_property
     def rows_by_name(self) -> dict[str, tuple[int, ...]]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from catalog.domain.choices import Transport
@@ -32,7 +32,7 @@ ORDERS = {
     ServerSort.SIZE: ("-chars", "name"),
     ServerSort.TOOLS: ("-tool_count", "name"),
     ServerSort.NAME: ("name",),
-    ServerSort.REFRESHED: ("-last_refreshed_at", "name"),
+    ServerSort.REFRESHED: (F("last_refreshed_at").desc(nulls_last=True), "name"),
 }
 
 

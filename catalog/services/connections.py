@@ -47,6 +47,15 @@ def read_connection(server: Server) -> Connection:
     )
 
 
+def rotate_secrets() -> int:
+    """Seal every server's secrets with the newest key, so that older keys can be dropped. Says how many."""
+    sealed = list(Server.objects.exclude(sealed="").only("sealed"))
+    for server in sealed:
+        before = server.sealed
+        Server.objects.filter(pk=server.pk, sealed=before).update(sealed=_sealer().rotate(before))
+    return len(sealed)
+
+
 def shown_url(url: str) -> str:
     """The address without user, password, query and fragment, any of which may be a secret."""
     parts = urlsplit(url)

@@ -10,10 +10,19 @@ from django.utils import timezone
 
 from catalog import upstream
 from catalog.domain.addresses import AddressRules
-from catalog.domain.connection import Limits, Listing, Rules, StdioRules, UpstreamFailure
+from catalog.domain.connection import (
+    Connection,
+    FailureCode,
+    Limits,
+    Listing,
+    Rules,
+    StdioRules,
+    UpstreamFailure,
+)
 from catalog.domain.definitions import Definition
 from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobKind
+from catalog.sealing import SealBroken
 from catalog.services import connections, jobs, tools
 
 FIRST_RETRY_AFTER_SECONDS = 30
@@ -44,12 +53,25 @@ def run_refresh(job: Job, *, list_tools: ListTools = upstream.list_tools) -> Non
         return
     started_at = timezone.now()
     try:
-        connection = connections.read_connection(server)
-        listing = list_tools(connection, limits=Limits(), rules=_rules())
+        listing = list_tools(_read_connection(server), limits=_limits(), rules=_rules())
     except UpstreamFailure as failure:
         _store_failure(job, server, failure, started_at)
     else:
         _store_listing(job, server, listing, started_at)
+
+
+def _read_connection(server: Server) -> Connection:
+    try:
+        return connections.read_connection(server)
+    except SealBroken as broken:
+        raise UpstreamFailure(FailureCode.SECRETS_UNREADABLE, str(broken)) from None
+
+
+def _limits() -> Limits:
+    return Limits(
+        connect_timeout_seconds=settings.CONNECT_TIMEOUT_SECONDS,
+        list_timeout_seconds=settings.LIST_TIMEOUT_SECONDS,
+    )
 
 
 def _rules() -> Rules:

@@ -135,7 +135,7 @@ def _name_tools(server: Server, definitions: Sequence[Definition]) -> dict[str, 
     """Names for new tools; only the names that could clash are looked up, not the whole catalog."""
     kind = Kind(server.kind)
     tool_ids = [names.ToolId(kind, server.name, definition.name) for definition in definitions]
-    candidates = {form(tool_id) for tool_id in tool_ids for form in (names.qualify, names.end_name)}
+    candidates = {name for tool_id in tool_ids for name in names.candidate_names(tool_id)}
     taken = Tool.objects.filter(qualified_name__in=candidates).values_list("qualified_name", flat=True)
     search_tools = Policy.objects.values_list("search_tool_name", flat=True).distinct()
     given = names.name_all(tool_ids, reserved={*taken, *search_tools})

@@ -5,6 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from catalog import tasks
 from catalog.access import Role, role_required
 from catalog.domain.choices import Loading
 from catalog.domain.errors import InvalidInput
@@ -59,6 +60,7 @@ def _save_settings(request: HttpRequest, tool: Tool, form: ToolSettingsForm) -> 
             keywords=form.keyword_list(),
             hidden=form.cleaned_data["hidden"],
         )
+        tasks.wake_workers_on_commit()
     except InvalidInput as invalid:
         for problem in invalid.errors:
             form.add_error(problem.place if problem.place in form.fields else None, problem.message)

@@ -21,7 +21,7 @@ function mix(from, to, share) {
 }
 
 function isLight([red, green, blue]) {
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 150;
+  return 0.299 * red + 0.587 * green + 0.114 * blue > 128;
 }
 
 function walk(areas, visit) {

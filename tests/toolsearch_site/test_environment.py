@@ -35,6 +35,8 @@ BAD_SETTINGS = [
     ("TOOLSEARCH_DATA", "/proc/no/such/place"),
     ("TOOLSEARCH_STDIO", "npx,,uvx"),
     ("TOOLSEARCH_PRIVATE_ADDRESSES", "some"),
+    ("TOOLSEARCH_CONNECT_TIMEOUT", "soon"),
+    ("TOOLSEARCH_LIST_TIMEOUT", "0"),
 ]
 
 

@@ -4,7 +4,6 @@ import json
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
@@ -13,6 +12,7 @@ from catalog.domain.decide import Decided, decide
 from catalog.domain.document import parse_document
 from catalog.domain.errors import InvalidInput
 from catalog.domain.json_text import read_json
+from catalog.management.inputs import read_input
 
 BAD_DOCUMENT = 2
 
@@ -27,9 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
-            document = parse_document(read_json(_read_bytes(options["file"])))
-        except OSError as error:
-            self._refuse([f"{options['file']}: {error.strerror or error}"])
+            document = parse_document(read_json(read_input(options["file"])))
         except InvalidInput as error:
             self._refuse([str(problem) for problem in error.errors])
         else:
@@ -41,10 +39,6 @@ class Command(BaseCommand):
         for mistake in mistakes:
             self.stderr.write(_printable(mistake))
         sys.exit(BAD_DOCUMENT)
-
-
-def _read_bytes(file: str) -> bytes:
-    return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
 
 
 def _write_table(decided: Decided) -> Iterator[str]:

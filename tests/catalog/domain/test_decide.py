@@ -1,5 +1,5 @@
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -177,6 +177,11 @@ def test_any_failure_while_deciding_loads_that_tool_only() -> None:
     object.__setattr__(broken, "tool", None)
     decided = decide([make_tool("a"), broken], Policy(never_defer=("[z]",)))
     assert reasons_of(decided) == {"mcp__github__a": "mode_always", "mcp__github__b": "uncertain"}
+
+
+def test_a_mode_that_no_rule_knows_loads() -> None:
+    policy = Policy(mode=cast("Mode", "sometimes"))
+    assert reasons_of(decide([make_tool()], policy)) == {"mcp__github__create_issue": "uncertain"}
 
 
 def test_explaining_lists_every_rule_that_applies_in_order() -> None:

@@ -45,6 +45,7 @@ def test_headers_keep_their_scheme_and_name_the_server() -> None:
             ["--header", "Authorization: Bearer ${MY_HUB_AUTHORIZATION}"],
         ),
         (["http_proxy=http://me:pw@proxy"], ["http_proxy=http://${MY_HUB_CREDENTIALS}@proxy"]),
+        (["--url", "http://[me:pw"], ["--url", "${MY_HUB_URL}"]),
         (["/home/me/projects", "src-tauri"], ["/home/me/projects", "src-tauri"]),
     ],
 )

@@ -130,6 +130,7 @@ def test_always_load_is_defer_loading_false(entry: dict[str, Any], defer: bool |
         ({}, "mcpServers.github"),
         ({"command": "x", "url": "https://a.b"}, "mcpServers.github"),
         ({"command": 5}, "mcpServers.github.command"),
+        ({"command": "x\0"}, "mcpServers.github.command"),
         ({"command": "x", "args": [SECRET, 5]}, "mcpServers.github.args[1]"),
         ({"command": "x", "args": SECRET}, "mcpServers.github.args"),
         ({"command": "x", "env": {"TOKEN": [SECRET]}}, "mcpServers.github.env.TOKEN"),

@@ -100,6 +100,21 @@ def test_a_percentage_ends_at_100(unit: str) -> None:
     assert Policy.from_mapping({"threshold_unit": unit, "threshold": 100}).limit == 100
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "place"),
+    [
+        ("visible", ["a"] * 1_001, "policy.visible"),
+        ("visible", ["a" * 257], "policy.visible[0]"),
+        ("visible", [""], "policy.visible[0]"),
+        ("session_ttl", "0 days", "policy.session_ttl"),
+        ("session_ttl", 0, "policy.session_ttl"),
+        ("slug", "no spaces", "policy.slug"),
+    ],
+)
+def test_a_value_out_of_bounds_is_a_mistake(field: str, value: object, place: str) -> None:
+    assert places_of({field: value}) == [place]
+
+
 @pytest.mark.parametrize("value", [True, "5", 0, 51, 1.5, [], {}])
 def test_a_count_must_be_a_whole_number_in_range(value: object) -> None:
     assert places_of({"max_results": value}) == ["policy.max_results"]
@@ -107,7 +122,12 @@ def test_a_count_must_be_a_whole_number_in_range(value: object) -> None:
 
 @pytest.mark.parametrize(
     ("value", "wanted"),
-    [(3600, timedelta(hours=1)), ("30 days", timedelta(days=30)), ("12h", timedelta(hours=12))],
+    [
+        (3600, timedelta(hours=1)),
+        (timedelta(days=2), timedelta(days=2)),
+        ("30 days", timedelta(days=30)),
+        ("12h", timedelta(hours=12)),
+    ],
 )
 def test_a_lifetime_is_seconds_or_a_duration(value: object, wanted: timedelta) -> None:
     assert Policy.from_mapping({"session_ttl": value}).session_ttl == wanted

@@ -4,13 +4,15 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from cryptography.fernet import Fernet
 from django.utils import timezone
+from pytest_django import Settings
 
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, FailureCode, Listing, Rejected, UpstreamFailure
 from catalog.models import Job, RefreshRun, Server, Tool
 from catalog.models.jobs import JobKind
-from catalog.services import jobs, refresh
+from catalog.services import connections, jobs, refresh
 from tests.rows import make_server
 
 pytestmark = pytest.mark.django_db
@@ -107,6 +109,16 @@ class TestFailure:
             waits.append(server.next_refresh_at - timezone.now())
         assert waits == sorted(waits)
         assert waits[-1] > waits[0] * 4
+
+
+    def test_lost_encryption_key_is_said_in_words(self, settings: Settings) -> None:
+        server = stdio_server()
+        connections.write_connection(server, Connection(Transport.STDIO, command="fixture", args=("secret",)))
+        server.save()
+        settings.ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+        record = run(server, lists("a"))
+        assert record.error_code == "secrets_unreadable"
+        assert "add the key it was sealed with" in server.last_error
 
 
 class TestSecondWorker:

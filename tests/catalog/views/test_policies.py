@@ -1,0 +1,75 @@
+"""The pages of policies."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from catalog.access import Role
+from catalog.models.changes import Subject
+from catalog.selectors import policies
+from catalog.models import Policy
+from tests.pages import signed_in, text_of, visible_text
+from tests.rows import make_change, make_policy
+
+pytestmark = pytest.mark.django_db
+
+
+class TestList:
+    @pytest.mark.parametrize(
+        ("values", "summary"),
+        [
+            ({"mode": "off"}, "Every tool loads up front"),
+            ({"mode": "always"}, "Every tool waits for a search"),
+            ({"mode": "auto"}, "past 10,000 characters"),
+            ({"mode": "auto", "threshold_unit": "tools"}, "past 15 tools"),
+            ({"mode": "auto", "threshold": 2.5, "threshold_unit": "context_percent"}, "past 2.5 % of the context"),
+        ],
+    )
+    def test_says_in_a_sentence_when_each_defers(self, values: dict[str, object], summary: str) -> None:
+        make_policy(slug="mine", **values)
+        assert summary in visible_text(signed_in(Role.VIEWER).get("/policies/"))
+
+    def test_costs_the_same_queries_for_many(self, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+        for _ in range(20):
+            make_policy()
+        client = signed_in(Role.VIEWER)
+        client.get("/policies/")
+        with django_assert_num_queries(5):
+            client.get("/policies/")
+
+    def test_empty_list_says_what_to_do(self) -> None:
+        Policy.objects.all().delete()
+        assert "import_config" in visible_text(signed_in(Role.VIEWER).get("/policies/"))
+
+    def test_needs_sign_in_and_a_role_and_only_reads(self, client: Client) -> None:
+        assert client.get("/policies/").status_code == 302
+        assert signed_in(Role.NONE).get("/policies/").status_code == 403
+        assert signed_in(Role.ADMIN).post("/policies/").status_code == 405
+
+
+class TestDetail:
+    def test_explains_every_field(self) -> None:
+        policy = make_policy(
+            slug="mine", never_defer=["github/*", "Read"], session_ttl=timedelta(days=7), visible=[]
+        )
+        page = visible_text(signed_in(Role.VIEWER).get("/policies/mine/"))
+        explained = {field.name for group in policies.explain_fields(policy) for field in group.fields}
+        settings = {field.name for field in Policy._meta.fields}
+        assert settings - explained == {"id", "slug", "description", "created_at", "updated_at"}
+        for words in ("github/*, Read", "7 days", "search_tools", "none", "200,000"):
+            assert words in page
+
+    def test_shows_its_changes(self) -> None:
+        make_policy(slug="mine")
+        make_change(
+            subject=Subject.POLICY, name="mine", actor="ada", before={"max_results": 5}, after={"max_results": 8}
+        )
+        assert "max_results 5 → 8 ada" in visible_text(signed_in(Role.VIEWER).get("/policies/mine/"))
+
+    def test_missing_policy_sign_in_and_method(self, client: Client) -> None:
+        assert signed_in(Role.VIEWER).get("/policies/nothing/").status_code == 404
+        assert client.get("/policies/default/").status_code == 302
+        assert signed_in(Role.ADMIN).post("/policies/default/").status_code == 405
+        assert "<html" in text_of(signed_in(Role.VIEWER).get("/policies/default/"))

@@ -1,0 +1,206 @@
+"""The pages of servers."""
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
+
+from catalog import tasks
+from catalog.access import Role
+from catalog.domain.choices import Transport
+from catalog.models import Job, Server
+from catalog.models.jobs import JobState
+from tests.pages import HTMX, signed_in, text_of, visible_text
+from tests.rows import make_job, make_run, make_server, make_tool
+
+pytestmark = pytest.mark.django_db
+
+
+def make_stdio_server(**values: object) -> Server:
+    return make_server(transport=Transport.STDIO, command="server", **values)
+
+
+class TestList:
+    def test_shows_each_server_with_its_cost(self) -> None:
+        server = make_server(name="github", last_refreshed_at=timezone.now())
+        make_tool(server=server, name="read", description="x" * 390)
+        make_tool(server=server, name="gone", hidden=True)
+        page = visible_text(signed_in(Role.VIEWER).get("/servers/"))
+        assert "github" in page
+        assert "Up to date" in page
+        assert "1 99 100%" in page  # tools, tokens, share
+
+    def test_disabled_server_has_no_share(self) -> None:
+        make_tool(server=make_server(enabled=False), name="read", description="x" * 390)
+        page = visible_text(signed_in(Role.VIEWER).get("/servers/"))
+        assert "1 99 –" in page
+
+    def test_part_is_the_table_alone_and_varies(self) -> None:
+        response = signed_in(Role.VIEWER).get("/servers/", headers=HTMX)
+        assert "<html" not in text_of(response)
+        assert 'id="server-table"' in text_of(response)
+        assert "HX-Request" in response.headers["Vary"]
+
+    def test_history_step_gets_the_whole_page(self) -> None:
+        headers = {**HTMX, "HX-History-Restore-Request": "true"}
+        assert "<html" in text_of(signed_in(Role.VIEWER).get("/servers/", headers=headers))
+
+    def test_boosted_link_gets_the_part_its_target_asks_for(self) -> None:
+        client = signed_in(Role.VIEWER)
+        boosted = {**HTMX, "HX-Boosted": "true"}
+        assert "<html" in text_of(client.get("/servers/", headers=boosted))
+        assert "<html" not in text_of(client.get("/servers/", headers={**boosted, "HX-Target": "server-table"}))
+
+    def test_finds_by_name_and_says_when_nothing_is_found(self) -> None:
+        make_server(name="github")
+        make_server(name="slack")
+        client = signed_in(Role.VIEWER)
+        assert "slack" not in visible_text(client.get("/servers/?q=HUB", headers=HTMX))
+        assert "No server has that" in visible_text(client.get("/servers/?q=nowhere"))
+
+    def test_sorts_by_name_by_size_and_by_default_for_an_unknown_order(self) -> None:
+        make_tool(server=make_server(name="aaa"), name="a", description="short")
+        make_tool(server=make_server(name="bbb"), name="b", description="x" * 500)
+        client = signed_in(Role.VIEWER)
+        by_name = text_of(client.get("/servers/?sort=name"))
+        assert by_name.index("/servers/aaa/") < by_name.index("/servers/bbb/")
+        for order in ("size", "nonsense"):
+            by_size = text_of(client.get(f"/servers/?sort={order}"))
+            assert by_size.index("/servers/bbb/") < by_size.index("/servers/aaa/")
+
+    def test_empty_catalog_says_what_to_do(self) -> None:
+        assert "import_config" in visible_text(signed_in(Role.VIEWER).get("/servers/"))
+
+    def test_costs_the_same_queries_for_many_servers(
+        self, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        for _ in range(60):
+            make_tool()
+        client = signed_in(Role.VIEWER)
+        client.get("/servers/")
+        with django_assert_num_queries(8):
+            client.get("/servers/")
+
+    def test_needs_sign_in_and_a_role(self, client: Client) -> None:
+        assert client.get("/servers/").headers["Location"].startswith("/sign-in/")
+        assert signed_in(Role.NONE).get("/servers/").status_code == 403
+
+    def test_only_reads(self) -> None:
+        assert signed_in(Role.ADMIN).post("/servers/").status_code == 405
+
+
+class TestDetail:
+    def test_shows_facts_tools_and_history(self) -> None:
+        server = make_stdio_server(name="files", instructions="Read before you write.", version="1.2")
+        make_tool(server=server, name="read_file")
+        make_run(server=server, added=1)
+        page = visible_text(signed_in(Role.VIEWER).get("/servers/files/"))
+        for words in ("Read before you write.", "read_file", "Refreshed", "2.0 s", "every hour"):
+            assert words in page
+
+    def test_failure_is_told_with_its_output(self) -> None:
+        server = make_stdio_server(
+            name="files", failures=3, last_error="The command was not found.", stderr_tail="no such file"
+        )
+        make_run(server=server, error_code="not_found", error="The command was not found.")
+        page = visible_text(signed_in(Role.VIEWER).get("/servers/files/"))
+        assert page.count("The command was not found.") == 2
+        assert "3 attempts in a row" in page
+        assert "no such file" in page
+
+    @pytest.mark.parametrize("name", ["two words", "a?b#c", "50%", "naïve", "..x", "refresh", "<b>"])
+    def test_any_name_leads_to_its_page(self, name: str) -> None:
+        server = make_server(name=name)
+        response = signed_in(Role.VIEWER).get(server.get_absolute_url())
+        assert response.status_code == 200
+        assert response.context["server"] == server
+
+    def test_part_is_the_detail_alone(self) -> None:
+        make_server(name="files")
+        response = signed_in(Role.VIEWER).get("/servers/files/", headers=HTMX)
+        assert "<html" not in text_of(response)
+        assert 'id="server-detail"' in text_of(response)
+
+    def test_missing_server_is_told_by_name(self) -> None:
+        response = signed_in(Role.VIEWER).get("/servers/nowhere/")
+        assert response.status_code == 404
+        assert "There is no server named nowhere." in visible_text(response)
+
+    @pytest.mark.parametrize(("role", "offered"), [(Role.VIEWER, False), (Role.EDITOR, True)])
+    def test_refresh_is_offered_to_editors(self, role: Role, offered: bool) -> None:
+        make_stdio_server(name="files")
+        assert ("Refresh now" in text_of(signed_in(role).get("/servers/files/"))) is offered
+
+    def test_refresh_is_not_offered_for_a_snapshot(self) -> None:
+        make_server(name="files")
+        assert "Refresh now" not in text_of(signed_in(Role.ADMIN).get("/servers/files/"))
+
+    def test_needs_sign_in_and_only_reads(self, client: Client) -> None:
+        make_server(name="files")
+        assert client.get("/servers/files/").status_code == 302
+        assert signed_in(Role.ADMIN).post("/servers/files/").status_code == 405
+
+
+class TestRefresh:
+    def test_editor_asks_once_and_workers_are_woken(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+    ) -> None:
+        woken: list[bool] = []
+        monkeypatch.setattr(tasks, "wake_workers", lambda: woken.append(True))
+        server = make_stdio_server(name="files")
+        client = signed_in(Role.EDITOR)
+        with django_capture_on_commit_callbacks(execute=True):
+            response = client.post("/servers/files/refresh/")
+        client.post("/servers/files/refresh/")
+        assert response.headers["Location"] == "/servers/files/"
+        assert woken
+        assert Job.objects.get().subject == server.pk
+
+    def test_part_polls_while_the_job_is_open(self) -> None:
+        make_stdio_server(name="files")
+        response = signed_in(Role.EDITOR).post("/servers/files/refresh/", headers=HTMX)
+        assert response.status_code == 200
+        assert 'hx-trigger="every 1s"' in text_of(response)
+        assert "Waiting for a worker" in visible_text(response)
+
+    @pytest.mark.parametrize("state", [JobState.DONE, JobState.FAILED])
+    def test_polling_stops_when_the_job_has_ended(self, state: JobState) -> None:
+        server = make_stdio_server(name="files")
+        make_job(subject=server.pk, state=state, error="it broke")
+        response = signed_in(Role.VIEWER).get("/servers/files/refresh/", headers=HTMX)
+        assert response.status_code == 286
+        assert response.headers["HX-Trigger"] == "server-refreshed"
+        assert "every 1s" not in text_of(response)
+
+    def test_without_script_one_is_led_back(self) -> None:
+        make_stdio_server(name="files")
+        assert signed_in(Role.VIEWER).get("/servers/files/refresh/").headers["Location"] == "/servers/files/"
+
+    def test_viewer_is_refused(self) -> None:
+        make_stdio_server(name="files")
+        response = signed_in(Role.VIEWER).post("/servers/files/refresh/")
+        assert response.status_code == 403
+        assert "This needs the role editor" in visible_text(response)
+        assert not Job.objects.exists()
+
+    @pytest.mark.parametrize("values", [{"enabled": False, "transport": "stdio", "command": "x"}, {}])
+    def test_disabled_server_and_snapshot_are_refused(self, values: dict[str, object]) -> None:
+        make_server(name="files", **values)
+        assert signed_in(Role.EDITOR).post("/servers/files/refresh/").status_code == 409
+
+    def test_missing_server(self) -> None:
+        assert signed_in(Role.EDITOR).post("/servers/nowhere/refresh/").status_code == 404
+
+    def test_wrong_method(self) -> None:
+        make_stdio_server(name="files")
+        assert signed_in(Role.EDITOR).delete("/servers/files/refresh/").status_code == 405
+
+    def test_forged_request_is_refused(self) -> None:
+        make_stdio_server(name="files")
+        client = Client(enforce_csrf_checks=True)
+        client.cookies = signed_in(Role.EDITOR).cookies
+        response = client.post("/servers/files/refresh/")
+        assert response.status_code == 403
+        assert "This form has expired" in visible_text(response)

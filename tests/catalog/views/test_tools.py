@@ -1,0 +1,209 @@
+"""The pages of tools."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from catalog.access import Role
+from catalog.domain.choices import Loading
+from catalog.models import Change, Tool
+from tests.pages import HTMX, signed_in, text_of, visible_text
+from tests.rows import make_server, make_tool
+
+pytestmark = pytest.mark.django_db
+SCHEMA = {
+    "type": "object",
+    "properties": {"path": {"type": "string", "description": "Where the file is."}},
+    "required": ["path"],
+}
+
+
+def names_on(response: Any) -> list[str]:
+    return [tool.name for tool in response.context["page"].rows]
+
+
+class TestList:
+    def test_largest_tool_comes_first_with_its_tokens(self) -> None:
+        server = make_server(name="files")
+        make_tool(server=server, name="small")
+        make_tool(server=server, name="large", description="x" * 4993)
+        response = signed_in(Role.VIEWER).get("/tools/")
+        assert names_on(response) == ["large", "small"]
+        assert "1,250" in visible_text(response)
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ("q=message", ["send"]),
+            ("q=a+SLACK", ["send"]),
+            ("q=slack+nothing", []),
+            ("server=files", ["read", "write"]),
+            ("loading=always", ["read"]),
+            ("state=hidden", ["secret"]),
+            ("state=gone", ["old"]),
+            ("state=any", ["old", "read", "secret", "send", "write"]),
+            ("server=files&loading=inherit", ["write"]),
+            ("loading=nonsense&state=nonsense&sort=name", ["read", "send", "write"]),
+        ],
+    )
+    def test_filters_by_what_the_url_says(self, query: str, found: list[str]) -> None:
+        files, slack = make_server(name="files"), make_server(name="slack")
+        make_tool(server=files, name="read", loading=Loading.ALWAYS)
+        make_tool(server=files, name="write")
+        make_tool(server=slack, name="send", description="Send a message.")
+        make_tool(server=slack, name="secret", hidden=True)
+        old = make_tool(name="old")
+        Tool.objects.filter(pk=old.pk).update(gone_at=timezone.now())
+        assert sorted(names_on(signed_in(Role.VIEWER).get(f"/tools/?{query}"))) == found
+
+    @pytest.mark.parametrize(
+        ("sort", "order"),
+        [
+            ("name", ["b", "c", "a"]),
+            ("size", ["c", "a", "b"]),
+            ("server", ["b", "c", "a"]),
+            ("changed", ["a", "c", "b"]),
+        ],
+    )
+    def test_sorts(self, sort: str, order: list[str]) -> None:
+        first, second = make_server(name="first"), make_server(name="second")
+        make_tool(server=first, name="b", description="x" * 10)
+        make_tool(server=first, name="c", description="x" * 90)
+        make_tool(server=second, name="a", description="x" * 50)
+        assert names_on(signed_in(Role.VIEWER).get(f"/tools/?sort={sort}")) == order
+
+    def test_pages_hold_fifty_and_keep_the_filter(self) -> None:
+        server = make_server(name="files")
+        _make_many(server, 60)
+        client = signed_in(Role.VIEWER)
+        first = client.get("/tools/?server=files&sort=name")
+        last = client.get("/tools/?server=files&sort=name&page=99")
+        assert len(names_on(first)) == 50
+        assert "1–50 of 60 tools" in visible_text(first)
+        assert "?server=files&amp;sort=name&amp;page=2" in text_of(first)
+        assert len(names_on(last)) == 10
+        assert not set(names_on(first)) & set(names_on(last))
+
+    def test_part_is_the_table_alone(self) -> None:
+        response = signed_in(Role.VIEWER).get("/tools/?q=x", headers=HTMX)
+        assert "<html" not in text_of(response)
+        assert 'id="tool-table"' in text_of(response)
+
+    def test_empty_list_says_what_to_do(self) -> None:
+        client = signed_in(Role.VIEWER)
+        assert "import_tools" in visible_text(client.get("/tools/"))
+        assert "No tool matches" in visible_text(client.get("/tools/?q=x"))
+
+    def test_costs_the_same_queries_for_many_tools(
+        self, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        _make_many(make_server(), 60)
+        client = signed_in(Role.VIEWER)
+        client.get("/tools/")
+        with django_assert_num_queries(7):
+            client.get("/tools/")
+        with django_assert_num_queries(6):
+            client.get("/tools/", headers=HTMX)
+
+    def test_does_not_read_the_schemas(self) -> None:
+        make_tool(input_schema=SCHEMA)
+        tool = signed_in(Role.VIEWER).get("/tools/").context["page"].rows[0]
+        assert "input_schema" in tool.get_deferred_fields()
+
+    def test_needs_sign_in_and_a_role_and_only_reads(self, client: Client) -> None:
+        assert client.get("/tools/").status_code == 302
+        assert signed_in(Role.NONE).get("/tools/").status_code == 403
+        assert signed_in(Role.ADMIN).post("/tools/").status_code == 405
+
+
+class TestDetail:
+    def test_shows_the_definition(self) -> None:
+        tool = make_tool(
+            name="read_file",
+            title="Read a file",
+            description="Reads it.",
+            input_schema=SCHEMA,
+            annotations={"readOnlyHint": True},
+        )
+        page = visible_text(signed_in(Role.VIEWER).get(tool.get_absolute_url()))
+        for words in ("Reads it.", "Where the file is.", "required", "readOnlyHint yes", tool.qualified_name):
+            assert words in page
+
+    def test_viewer_reads_the_settings_and_editor_changes_them(self) -> None:
+        tool = make_tool(loading=Loading.DEFER, keywords=["file", "disk"])
+        as_viewer = signed_in(Role.VIEWER).get(tool.get_absolute_url())
+        assert "file, disk" in visible_text(as_viewer)
+        assert "settings/" not in text_of(as_viewer)
+        as_editor = text_of(signed_in(Role.EDITOR).get(tool.get_absolute_url()))
+        assert f'action="/tools/{tool.qualified_name}/settings/"' in as_editor
+        assert 'value="defer" checked' in as_editor
+
+    def test_missing_tool(self) -> None:
+        response = signed_in(Role.VIEWER).get("/tools/nothing/")
+        assert response.status_code == 404
+        assert "There is no tool named nothing." in visible_text(response)
+
+    def test_needs_sign_in_and_only_reads(self, client: Client) -> None:
+        address = make_tool().get_absolute_url()
+        assert client.get(address).status_code == 302
+        assert signed_in(Role.ADMIN).post(address).status_code == 405
+
+
+class TestSettings:
+    def test_editor_saves_and_the_change_is_recorded(self) -> None:
+        tool = make_tool()
+        client = signed_in(Role.EDITOR)
+        values = {"loading": "always", "keywords": "ticket,  bug report ,", "hidden": "on"}
+        response = client.post(f"/tools/{tool.qualified_name}/settings/", values, follow=True)
+        tool.refresh_from_db()
+        assert (tool.loading, tool.keywords, tool.hidden) == ("always", ["ticket", "bug report"], True)
+        assert f"Saved the settings of {tool.name}." in visible_text(response)
+        assert Change.objects.get(name=tool.qualified_name).actor.startswith("editor")
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [
+            ({"loading": "sometimes"}, "Select a valid choice"),
+            ({"loading": "always", "keywords": "x" * 61}, "each at most 60 characters"),
+        ],
+    )
+    def test_mistake_is_told_in_place_and_changes_nothing(
+        self, values: dict[str, str], message: str
+    ) -> None:
+        tool = make_tool()
+        response = signed_in(Role.EDITOR).post(f"/tools/{tool.qualified_name}/settings/", values)
+        tool.refresh_from_db()
+        assert response.status_code == 422
+        assert message in visible_text(response)
+        assert tool.loading == Loading.INHERIT
+
+    def test_viewer_stranger_wrong_method_and_missing_tool_are_refused(self, client: Client) -> None:
+        tool = make_tool()
+        address = f"/tools/{tool.qualified_name}/settings/"
+        assert signed_in(Role.VIEWER).post(address, {"loading": "always"}).status_code == 403
+        assert client.post(address, {"loading": "always"}).status_code == 302
+        assert signed_in(Role.EDITOR).get(address).status_code == 405
+        assert signed_in(Role.EDITOR).post("/tools/nothing/settings/").status_code == 404
+        tool.refresh_from_db()
+        assert tool.loading == Loading.INHERIT
+
+
+def _make_many(server: Any, count: int) -> None:
+    """Straight into the table: sixty refreshes would take their time."""
+    model = make_tool(server=server, name="tool")
+    now = timezone.now()
+    Tool.objects.bulk_create(
+        Tool(
+            server=server,
+            name=f"tool_{number:03}",
+            qualified_name=f"{model.qualified_name}_{number:03}",
+            digest="0" * 64,
+            chars=number,
+            first_seen_at=now,
+            changed_at=now,
+        )
+        for number in range(1, count)
+    )

@@ -1,0 +1,124 @@
+"""Refreshing real processes through a running instance: good servers fill the catalog, bad ones disturb nobody."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client.sse import sse_client
+from mcp.client.stdio import StdioServerParameters
+
+from tests.catalog.upstream.conftest import SERVERS, list_with_sdk
+from tests.catalog.upstream.test_real_servers import run_everything
+from tests.catalog.upstream.web import run_web
+from tests.instance import Instance, processes_of, running_instance
+from tests.servers.installed import STDIO_SERVERS, require_installed
+
+pytestmark = pytest.mark.slow
+
+CANARY = "canary-77c1d0"
+SHOW_TOOLS = """
+import json
+from catalog.models import Tool
+tools = Tool.objects.filter(gone_at=None).select_related("server").order_by("pk")
+latest = lambda tool: tool.revisions.order_by("-number")[0].definition
+print(json.dumps([[tool.server.name, latest(tool)] for tool in tools]))
+"""
+BAD = {
+    "exits": ("exits_at_once", "ended with exit code 3"),
+    "no_connect": ("hangs_on_connect", "did not answer MCP's greeting within 5 s"),
+    "no_list": ("hangs_on_list", "did not list its tools within 5 s"),
+    "endless": ("never_ends_its_pages", "did not end after 100 pages"),
+    "huge": ("describes_at_length", "sent more than"),
+    "no_json": ("spoils_its_json", "not valid JSON"),
+    "other_protocol": ("speaks_another_protocol", "1999-12-31"),
+}
+REJECTING = ("repeats_names", "has_a_bad_schema", "floods_stderr")
+
+
+def odd(behaviour: str) -> dict[str, Any]:
+    args = ["-I", "-S", str(SERVERS / "odd_server.py"), behaviour]
+    return {"command": sys.executable, "args": args, "env": {"API_TOKEN": CANARY}}
+
+
+@pytest.fixture(scope="module")
+def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    timeouts = {"TOOLSEARCH_CONNECT_TIMEOUT": "5", "TOOLSEARCH_LIST_TIMEOUT": "5"}
+    data = tmp_path_factory.mktemp("data")
+    with running_instance(data, "--no-demo", TOOLSEARCH_PRIVATE_ADDRESSES="on", **timeouts) as running:
+        running.wait_until_healthy()
+        yield running
+
+
+def load(instance: Instance, folder: Path, servers: dict[str, Any]) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({"mcpServers": servers}))
+    imported = instance.manage("import_config", str(path))
+    assert imported.returncode == 0, imported.stderr
+
+
+def tools_of(instance: Instance, server: str) -> list[dict[str, Any]]:
+    shown = instance.manage("shell", "-c", SHOW_TOOLS).stdout.strip().splitlines()[-1]
+    return [definition for name, definition in json.loads(shown) if name == server]
+
+
+class TestBadServers:
+    def test_each_fails_with_its_own_words_and_the_good_ones_are_refreshed(
+        self, instance: Instance, tmp_path: Path
+    ) -> None:
+        with run_web() as web:
+            servers = {name: odd(behaviour) for name, (behaviour, _) in BAD.items()}
+            servers |= {behaviour: odd(behaviour) for behaviour in REJECTING}
+            servers |= {
+                "good": odd("is_fine"),
+                "not_found": {"command": "no-such-command"},
+                "needs_token": {"url": f"http://127.0.0.1:{web.port}/401"},
+            }
+            load(instance, tmp_path, servers)
+            refreshed = instance.manage("refresh", "--wait")
+        assert refreshed.returncode == 1
+        told = dict(line.split(": ", 1) for line in refreshed.stdout.splitlines())
+        for name, (_, words) in BAD.items():
+            assert words in told[name]
+        assert "no-such-command was not found" in told["not_found"]
+        assert "paste it as a header" in told["needs_token"]
+        assert "1 rejected" in told["repeats_names"]
+        assert "1 rejected" in told["has_a_bad_schema"]
+        assert told["good"].startswith(("1 added", "0 added, 0 changed, 0 gone, 1 unchanged"))
+        assert told["floods_stderr"].startswith(("1 added", "0 added, 0 changed, 0 gone, 1 unchanged"))
+        assert not [line for line in processes_of(Path(instance.environment["TOOLSEARCH_DATA"])) if "odd_server" in line]
+
+    def test_secret_is_nowhere(self, instance: Instance) -> None:
+        data = Path(instance.environment["TOOLSEARCH_DATA"])
+        found = [path for path in data.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()]
+        assert found == []
+        assert CANARY not in instance.output
+        export = instance.manage("export_config")
+        assert "good" in export.stdout
+        assert CANARY not in export.stdout + export.stderr
+
+
+@pytest.mark.servers
+class TestRealServers:
+    def test_catalog_equals_what_the_sdk_lists(self, instance: Instance, tmp_path: Path) -> None:
+        require_installed()
+        with run_everything("streamableHttp") as http_port, run_everything("sse") as sse_port:
+            http, sse = f"http://127.0.0.1:{http_port}/mcp", f"http://127.0.0.1:{sse_port}/sse"
+            servers: dict[str, Any] = {
+                server.name: {"command": server.command, "args": list(server.args)} for server in STDIO_SERVERS
+            }
+            servers |= {"over http": {"url": http}, "over sse": {"type": "sse", "url": sse}}
+            load(instance, tmp_path, servers)
+            refreshed = instance.manage("refresh", "--wait", *servers)
+            assert refreshed.returncode == 0, refreshed.stdout
+            expected = {
+                server.name: list_with_sdk(StdioServerParameters(command=server.command, args=list(server.args)))
+                for server in STDIO_SERVERS
+            }
+            expected |= {"over http": list_with_sdk(http), "over sse": list_with_sdk(sse_client(sse))}
+        for name, definitions in expected.items():
+            assert sorted(tools_of(instance, name), key=lambda tool: tool["name"]) == sorted(
+                definitions, key=lambda tool: tool["name"]
+            )
