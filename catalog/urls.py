@@ -6,8 +6,9 @@ from catalog.views import changes, policies, servers, tools
 
 urlpatterns = [
     path("servers/", servers.server_list, name="server_list"),
-    path("servers/<str:name>/", servers.server_detail, name="server_detail"),
-    path("servers/<str:name>/refresh/", servers.server_refresh, name="server_refresh"),
+    # A server's name may hold a slash: registries name servers like `org.example/weather`.
+    path("servers/<path:name>/refresh/", servers.server_refresh, name="server_refresh"),
+    path("servers/<path:name>/", servers.server_detail, name="server_detail"),
     path("tools/", tools.tool_list, name="tool_list"),
     path("tools/<str:qualified_name>/", tools.tool_detail, name="tool_detail"),
     path("tools/<str:qualified_name>/settings/", tools.tool_settings_change, name="tool_settings_change"),

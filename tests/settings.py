@@ -29,3 +29,6 @@ CELERY_TASK_DEFAULT_QUEUE = f"tests-{os.getpid()}"
 # Static files come from where they are written: nothing is collected for a test run.
 WHITENOISE_AUTOREFRESH = True
 WHITENOISE_USE_FINDERS = True
+# The rules of an instance on one's own machine, also where the run is on PostgreSQL.
+STDIO_ENABLED = True
+PRIVATE_ADDRESSES_ALLOWED = True

@@ -1,7 +1,7 @@
 """The query language: what an agent may type, as a frozen tree.
 
-`select:a,b` names tools, `+word` demands a word of the qualified name, an empty text browses, and anything else is
-ranked keywords. A pattern travels in a field of its own and has its own parser.
+`select:a,b` names tools, `+word` demands a word of the qualified name, an empty text browses, and anything
+else is ranked keywords. A pattern travels in a field of its own and has its own parser.
 """
 
 import re

@@ -2,6 +2,6 @@
 
 import os
 
-# Before numpy is first imported: its products here take microseconds, and on a busy machine threads that wait for one
-# another make them take milliseconds. The processes of the service are what uses the cores.
+# Before numpy is first imported: its products here take microseconds, and on a busy machine threads that
+# wait for one another make them take milliseconds. The processes of the service are what uses the cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -1,4 +1,6 @@
-"""Answering one request over one compiled catalog. No files, no clock: also what serves while an index is rebuilt."""
+"""Answering one request over one compiled catalog. No files, no clock: also what serves while an index is
+rebuilt.
+"""
 
 import dataclasses
 
@@ -30,8 +32,10 @@ def answer(compiled: Compiled, request: SearchRequest, encoder: Encoder | None) 
     if request.ranker not in RANKERS:
         raise InvalidInput.at("ranker", f"{request.ranker!r} is not one of {', '.join(RANKERS)}")
     if isinstance(query, Required):
-        return _rank_required(compiled, query, request, Task(compiled, query.rest, allowed, encoder))
-    ranking = RANKERS[request.ranker](Task(compiled, query.text, allowed, encoder))
+        return _rank_required(
+            compiled, query, request, Task(compiled, query.rest, request.max_results, allowed, encoder)
+        )
+    ranking = RANKERS[request.ranker](Task(compiled, query.text, request.max_results, allowed, encoder))
     return _collect(compiled, query, request, ranking, allowed)
 
 
@@ -61,7 +65,8 @@ def _match(compiled: Compiled, query: Pattern, max_results: int, allowed: Mask |
     found = match_rows(compiled, query.text, allowed)
     ordered = sorted(found, key=lambda row: ("name" not in found[row], row))[:max_results]
     hits = tuple(
-        _make_hit(compiled, row, _NAMED_SCORE, (ScorePart(query.text, found[row], _NAMED_SCORE),)) for row in ordered
+        _make_hit(compiled, row, _NAMED_SCORE, (ScorePart(query.text, found[row], _NAMED_SCORE),))
+        for row in ordered
     )
     return SearchOutcome(Outcome.MATCHED if hits else Outcome.NO_MATCH, query.form, hits)
 
@@ -72,7 +77,7 @@ def _rank_required(compiled: Compiled, query: Required, request: SearchRequest, 
     allowed = np.logical_and.reduce(list(named.values()))
     lacking = tuple(word for word, rows in named.items() if not rows.any())
     rank = RANKERS[request.ranker]
-    by_required = rank(Task(compiled, " ".join(query.required), allowed))
+    by_required = rank(Task(compiled, " ".join(query.required), request.max_results, allowed))
     scores = allowed + by_required.scores
     if not query.rest:
         ranking = dataclasses.replace(by_required, scores=scores, unmatched=lacking)
@@ -106,7 +111,9 @@ def _collect(
     ranking: Ranking,
     allowed: Mask | None,
 ) -> SearchOutcome:
-    exact = _rows_named(compiled, query.text, allowed) or _rows_named(compiled, strip_quotes(query.text), allowed)
+    exact = _rows_named(compiled, query.text, allowed) or _rows_named(
+        compiled, strip_quotes(query.text), allowed
+    )
     scores, bonus = _lift(ranking.scores, exact)
     hits = []
     for row in _best_rows(scores, request.max_results, max(request.score_cutoff, ranking.kept_share)):
@@ -130,16 +137,16 @@ def _lift(scores: Scores, exact: tuple[int, ...]) -> tuple[Scores, float]:
 
 def _best_rows(scores: Scores, count: int, cutoff: float) -> list[int]:
     """The best rows, best first; among equals the order of names."""
-    if not len(scores):
+    rows = np.flatnonzero(scores > 0)
+    if not len(rows):
         return []
-    if count < len(scores):
-        threshold = np.partition(scores, len(scores) - count)[len(scores) - count]
-        rows = np.flatnonzero(scores >= max(threshold, np.float32(1e-9)))
-    else:
-        rows = np.flatnonzero(scores > 0)
+    found = scores[rows]
+    if count < len(rows):
+        least = np.partition(found, len(rows) - count)[len(rows) - count]
+        rows = rows[found >= least]
     ordered = rows[np.argsort(-scores[rows], kind="stable")][:count]
-    least = cutoff * float(scores[ordered[0]]) if len(ordered) else 0.0
-    return [row for row in ordered.tolist() if scores[row] >= least]
+    kept = cutoff * float(scores[ordered[0]])
+    return [row for row in ordered.tolist() if scores[row] >= kept]
 
 
 def _rows_named(compiled: Compiled, name: str, allowed: Mask | None) -> tuple[int, ...]:

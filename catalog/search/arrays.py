@@ -1,6 +1,8 @@
-"""Named numpy arrays in one file, mapped read-only: a process opens megabytes in a moment and shares them with others.
+"""Named numpy arrays in one file, mapped read-only: a process opens megabytes in a moment and shares them
+with others.
 
-Layout: magic, length of the header, header (JSON: where each array lies, a checksum, the caller's notes), padding, data.
+Layout: magic, length of the header, header (JSON: where each array lies, a checksum, the caller's notes),
+padding, data.
 """
 
 import json

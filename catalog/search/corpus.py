@@ -18,7 +18,9 @@ COLUMNS = ("qualified_name", "name", "server", "description", "parameter_names")
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """All sequences have one entry a tool. `segments` names the store's parts, `segment` and `place` point into them."""
+    """All sequences have one entry a tool. `segments` names the store's parts, `segment` and `place` point
+    into them.
+    """
 
     ids: NDArray[np.int64]
     segments: tuple[str, ...]

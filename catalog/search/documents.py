@@ -36,7 +36,7 @@ class ToolDocument:
 def make_document(
     definition: Mapping[str, Any],
     *,
-    id: int,  # noqa: A002 - the field's name
+    id: int,
     qualified_name: str,
     server: str,
     kind: str = "mcp",

@@ -1,5 +1,6 @@
-"""What can be wrong with an index. Each is an `Unavailable`: the caller rebuilds, or answers without the index."""
-# ruff: noqa: N818 - the names say what happened, like those of the domain
+"""What can be wrong with an index. Each is an `Unavailable`: the caller rebuilds, or answers without the
+index.
+"""
 
 from catalog.domain.errors import Unavailable
 

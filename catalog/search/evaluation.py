@@ -12,7 +12,8 @@ from catalog.domain.errors import InvalidInput
 from catalog.domain.names import ToolId, qualify
 from catalog.domain.query import Keywords
 from catalog.search.answers import answer
-from catalog.search.compiled import Compiled, compile_documents
+from catalog.search.compiled import Compiled
+from catalog.search.compiling import compile_documents
 from catalog.search.documents import ToolDocument, make_document
 from catalog.search.meaning import Encoder
 from catalog.search.request import SearchRequest
@@ -26,7 +27,9 @@ Searcher = Callable[[str], Ranked]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query and its right answers: groups of alternatives, each a set of tool ids of which any one will do."""
+    """A query and its right answers: groups of alternatives, each a set of tool ids of which any one will
+    do.
+    """
 
     text: str
     groups: tuple[frozenset[int], ...]
@@ -84,11 +87,13 @@ def measure(questions: Sequence[Question], search: Searcher) -> Quality:
     judged = [_judge(search(question.text), question.groups) for question in questions]
     count = max(len(judged), 1)
     recall = tuple(sum(each.recall[at] for each in judged) / count for at in range(len(CUTS)))
-    return Quality(recall, sum(each.mrr for each in judged) / count, sum(each.ndcg for each in judged) / count)
+    return Quality(
+        recall, sum(each.mrr for each in judged) / count, sum(each.ndcg for each in judged) / count
+    )
 
 
 def _judge(ranked: Ranked, groups: tuple[frozenset[int], ...]) -> Quality:
-    """Each group is found where the first of its alternatives stands; the others of the group gain nothing."""
+    """Each group is found where the first of its alternatives stands; its others gain nothing."""
     places = {tool: place for place, tool in enumerate(ranked)}
     first = [min((places[tool] for tool in group if tool in places), default=math.inf) for group in groups]
     wanted = max(len(groups), 1)
@@ -101,7 +106,8 @@ def _judge(ranked: Ranked, groups: tuple[frozenset[int], ...]) -> Quality:
 def _make_question(line: Mapping[str, Any], ids: Mapping[str, Sequence[int]]) -> Question:
     groups = line.get("gold_groups") or [[gold] for gold in line.get("gold", ())]
     return Question(
-        line["query"], tuple(frozenset(tool for gold in group for tool in ids.get(gold, ())) for group in groups)
+        line["query"],
+        tuple(frozenset(tool for gold in group for tool in ids.get(gold, ())) for group in groups),
     )
 
 

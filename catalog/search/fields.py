@@ -50,4 +50,6 @@ def field_texts(document: ToolDocument) -> tuple[str, ...]:
 def spoken_texts(document: ToolDocument) -> Iterator[str]:
     """The texts whose words serve as spelling suggestions."""
     names = (name for name, _ in document.parameters)
-    return chain((document.name, document.server, document.title, document.description, document.keywords), names)
+    return chain(
+        (document.name, document.server, document.title, document.description, document.keywords), names
+    )

@@ -1,7 +1,9 @@
-"""The index folder: one writer, generations beside each other, and a file `CURRENT` that names the one in force.
+"""The index folder: one writer, generations beside each other, and a file `CURRENT` that names the one in
+force.
 
-A generation is one file of compiled arrays and the store it came from. It is complete before `CURRENT` is renamed
-over, so a crash at any point leaves the last one in force; what a crash left behind goes with the next write.
+A generation is one file of compiled arrays and the store it came from. It is complete before `CURRENT` is
+renamed over, so a crash at any point leaves the last one in force; what a crash left behind goes with the
+next write.
 """
 
 import fcntl
@@ -73,7 +75,9 @@ def read_current(folder: Path) -> Generation:
 
 
 def current_stamp(folder: Path) -> tuple[int, int]:
-    """Changes whenever a generation comes into force; costs one look at the file. (0, 0) when there is none."""
+    """Changes whenever a generation comes into force; costs one look at the file. (0, 0) when there is
+    none.
+    """
     try:
         status = os.stat(folder / _CURRENT)
     except FileNotFoundError:
@@ -113,8 +117,8 @@ def next_number(folder: Path) -> int:
 
 
 def sweep(folder: Path, current: Generation) -> None:
-    """Remove what is no longer needed. Readers keep what they have mapped; the last generations stay for those
-    who have read `CURRENT` but not opened its file yet.
+    """Remove what is no longer needed. Readers keep what they have mapped; the last generations stay for
+    those who have read `CURRENT` but not opened its file yet.
     """
     for path in folder.iterdir():
         match = _NAME.match(path.name)
@@ -122,7 +126,9 @@ def sweep(folder: Path, current: Generation) -> None:
             continue
         if path.is_dir():
             shutil.rmtree(path)
-        elif not current.number - _KEPT_GENERATIONS < int(match[1]) <= current.number or path.suffix == ".new":
+        elif (
+            not current.number - _KEPT_GENERATIONS < int(match[1]) <= current.number or path.suffix == ".new"
+        ):
             path.unlink()
 
 

@@ -1,6 +1,7 @@
 """The index on disk: Whoosh keeps the documents and their words, and each generation is compiled from it.
 
-The only module that imports Whoosh. It opens a fresh reader every time: `refresh()` brings deleted documents back.
+The only module that imports Whoosh. It opens a fresh reader every time: `refresh()` brings deleted
+documents back.
 """
 
 import dataclasses
@@ -20,7 +21,8 @@ from whoosh.reading import IndexReader, SegmentReader, TermNotFound
 from whoosh.writing import SegmentWriter
 
 from catalog.search import generations, words
-from catalog.search.compiled import Compiled, compile_corpus
+from catalog.search.compiled import Compiled
+from catalog.search.compiling import compile_corpus
 from catalog.search.corpus import Corpus, join, make_corpus, take
 from catalog.search.documents import ToolDocument
 from catalog.search.errors import IndexDamaged
@@ -81,7 +83,8 @@ def update(
     *,
     version: int = 0,
 ) -> int:
-    """Put changed tools in and take removed ones out, at the cost of the change. Returns the generation's number.
+    """Put changed tools in and take removed ones out, at the cost of the change. Returns the generation's
+    number.
 
     Raises `IndexDamaged` when there is nothing sound to change: build it instead.
     """
@@ -169,8 +172,8 @@ def _write_changes(store: Path, changed: Sequence[ToolDocument], removed: Iterab
 
 
 def _fold_small_segments(writer: SegmentWriter, segments: list[Any]) -> list[Any]:
-    """Join the smallest segments now and then. Whoosh's own policy would in time merge the large one too, which
-    takes seconds; a fold of ours is bounded.
+    """Join the smallest segments now and then. Whoosh's own policy would in time merge the large one too,
+    which takes seconds; a fold of ours is bounded.
     """
     filled = sorted((segment for segment in segments if segment.doc_count()), key=lambda one: one.doc_count())
     sizes = accumulate(segment.doc_count() for segment in filled)
@@ -228,7 +231,9 @@ def _read_leaf(leaf: IndexReader, name: str, encoder: Encoder | None) -> Corpus:
     return make_corpus(documents, found.finish(), encoder, segment=name, places=places)
 
 
-def _read_postings(leaf: IndexReader, field: int, term: bytes, rows: dict[int, int], found: PostingList) -> None:
+def _read_postings(
+    leaf: IndexReader, field: int, term: bytes, rows: dict[int, int], found: PostingList
+) -> None:
     try:
         matcher = leaf.postings(FIELD_NAMES[field], term)
     except TermNotFound:

@@ -1,4 +1,6 @@
-"""The second signal: what a text means, whatever its words. One small interface, so that other encoders can follow."""
+"""The second signal: what a text means, whatever its words. One small interface, so that other encoders can
+follow.
+"""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -24,8 +26,20 @@ class Encoder(Protocol):
     @property
     def dimensions(self) -> int: ...
 
+    @property
+    def coarse_dimensions(self) -> int:
+        """How many of the first dimensions are enough to pick candidates: all, unless trained for less."""
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row a text; a text without a known word is all zeros. Safe to call from several threads."""
+
+
+def shorten(vectors: Vectors, dimensions: int) -> Vectors:
+    """The first dimensions only, of length one again."""
+    short = vectors[:, :dimensions]
+    lengths = np.linalg.norm(short, axis=1, keepdims=True)
+    scaled: Vectors = short / np.maximum(lengths, np.float32(1e-9))
+    return scaled
 
 
 def encode_documents(encoder: Encoder | None, documents: Sequence[ToolDocument]) -> Vectors:
@@ -39,7 +53,13 @@ def describe(document: ToolDocument) -> str:
     """The text that stands for a tool. Its name counts twice: it says in two words what the tool is for."""
     name = _space_out(document.name)
     parameters = " ".join(_space_out(parameter) for parameter, _ in document.parameters)
-    texts = (_space_out(document.server), document.title, name, name, document.description[:_DESCRIPTION_CHARS])
+    texts = (
+        _space_out(document.server),
+        document.title,
+        name,
+        name,
+        document.description[:_DESCRIPTION_CHARS],
+    )
     return " ".join((*texts, parameters, document.keywords, document.hint))
 
 

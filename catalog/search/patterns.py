@@ -1,8 +1,8 @@
 """Regular expressions over the catalog that cannot hang.
 
-The `regex` package runs them: it takes what Python's own syntax takes, gives up at a deadline, which the standard
-library cannot, and lets other threads work meanwhile. An engine without backtracking would need no deadline but
-knows no lookaround and no back-references, which agents do send.
+The `regex` package runs them: it takes what Python's own syntax takes, gives up at a deadline, which the
+standard library cannot, and lets other threads work meanwhile. An engine without backtracking would need no
+deadline but knows no lookaround and no back-references, which agents do send.
 """
 
 import time

@@ -1,7 +1,7 @@
 """Which term stands how often in which field of which document: one sorted array of whole numbers.
 
-A posting is packed into 63 bits: term (20), document (20), field (4), count (16). Sorting the numbers groups them by
-term, then document, so that every question about a term is a slice.
+A posting is packed into 63 bits: term (20), document (20), field (4), count (16). Sorting the numbers
+groups them by term, then document, so that every question about a term is a slice.
 """
 
 from collections import Counter
@@ -27,7 +27,9 @@ Packed = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """`packed` refers to documents by their place in a list the owner keeps, to terms by their place in `terms`."""
+    """`packed` refers to documents by their place in a list the owner keeps, to terms by their place in
+    `terms`.
+    """
 
     terms: tuple[str, ...]
     packed: Packed
@@ -92,7 +94,9 @@ def merge(parts: Sequence[Postings]) -> Postings:
     numbers: dict[str, int] = {}
     packed: list[Packed] = []
     for part in parts:
-        new_numbers = np.array([numbers.setdefault(term, len(numbers)) for term in part.terms], dtype=np.int64)
+        new_numbers = np.array(
+            [numbers.setdefault(term, len(numbers)) for term in part.terms], dtype=np.int64
+        )
         rest = part.packed & ((1 << TERM_SHIFT) - 1)
         packed.append(new_numbers[term_numbers(part.packed)] << TERM_SHIFT | rest)
     return _drop_unused(tuple(numbers), np.concatenate(packed) if packed else np.empty(0, dtype=np.int64))

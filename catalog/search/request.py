@@ -31,8 +31,8 @@ class Visible:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """`visible` unset is every tool of the index. `score_cutoff` is a share of the best score. `explained` asks for
-    the parts of each score.
+    """`visible` unset is every tool of the index. `score_cutoff` is a share of the best score. `explained`
+    asks for the parts of each score.
     """
 
     query: Query

@@ -1,18 +1,18 @@
 """One analysis of text for documents and queries: which words it holds.
 
-Words end at spaces, signs, case changes (`createIssue`) and digits (`base64`). A run that was split keeps its joined
-form as well, so that `GitHub` and `github` meet. Chinese, Japanese and Korean text, which has no spaces, becomes
-pairs of neighbouring characters. Letters are folded (width, case, accents) and English endings taken off.
+Words end at spaces, signs, case changes (`createIssue`) and digits (`base64`). A run that was split keeps
+its joined form as well, so that `GitHub` and `github` meet. Chinese, Japanese and Korean text, which has no
+spaces, becomes pairs of neighbouring characters. Letters are folded (width, case, accents) and English
+endings taken off.
 """
 
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 
 import regex
-import snowballstemmer
+import snowballstemmer  # type: ignore[import-untyped]
 
 from catalog.search.stopwords import STOP_WORDS
 
@@ -33,7 +33,9 @@ _stemmer_lock = Lock()  # a stemmer keeps the word it works on in itself
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A word inside a run: as typed, and as indexed (one term, or the character pairs of a run without spaces)."""
+    """A word inside a run: as typed, and as indexed (one term, or the character pairs of a run without
+    spaces).
+    """
 
     typed: str
     terms: tuple[str, ...]
@@ -46,16 +48,12 @@ class Run:
     typed: str
     parts: tuple[Part, ...]
     joined: str | None
-
-    @property
-    def is_stop(self) -> bool:
-        return len(self.parts) == 1 and self.typed.lower() in STOP_WORDS
+    is_stop: bool = False
 
 
-def runs(text: str) -> Iterator[Run]:
+def runs(text: str) -> list[Run]:
     """The words of a text in order, each with its parts."""
-    for typed in _RUN.findall(_compose(text)):
-        yield analyze_run(typed)
+    return [analyze_run(typed) for typed in _RUN.findall(_compose(text))]
 
 
 def document_terms(text: str) -> list[str]:
@@ -76,7 +74,7 @@ def plain_words(text: str) -> set[str]:
 def analyze_run(typed: str) -> Run:
     found = [part for part in _PART.findall(typed) if part]
     if len(found) == 1:
-        return Run(typed, (_make_part(found[0]),), None)
+        return Run(typed, (_make_part(found[0]),), None, is_stop=fold(typed) in STOP_WORDS)
     joined = None if _IS_CJK.search(typed) else _stem(fold(typed))
     parts = tuple(_make_part(part) for part in found if len(part) > 1 or _IS_CJK.match(part))
     return Run(typed, parts or (Part(typed, (joined or fold(typed),)),), joined if parts else None)
@@ -97,7 +95,9 @@ def _indexed_terms(typed: str) -> tuple[str, ...]:
     if run.joined is not None:
         terms.append(run.joined)
     # A query of one character must find the texts that hold it.
-    terms.extend(char for part in run.parts if len(part.typed) > 1 and _IS_CJK.match(part.typed) for char in part.typed)
+    terms.extend(
+        char for part in run.parts if len(part.typed) > 1 and _IS_CJK.match(part.typed) for char in part.typed
+    )
     return tuple(terms)
 
 

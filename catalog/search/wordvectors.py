@@ -1,7 +1,8 @@
-"""Meaning from static word vectors: the weights that the `wordllama` wheel carries, read straight from its files.
+"""Meaning from static word vectors: the weights that the `wordllama` wheel carries, read straight from its
+files.
 
-The package's own loader wants to download; nothing here does. A text's vector is the sum of its words' vectors: the
-weights were trained for that, so frequent words are short and weigh little by themselves.
+The package's own loader wants to download; nothing here does. A text's vector is the sum of its words'
+vectors: the weights were trained for that, so frequent words are short and weigh little by themselves.
 """
 
 import json
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.search import words
-from catalog.search.meaning import Encoder, Vectors
+from catalog.search.meaning import Encoder, Vectors, shorten
 
 _PACKAGE = "wordllama"
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
@@ -29,6 +30,7 @@ class WordVectors:
     """An `Encoder`. The weights are mapped, not loaded: processes share them."""
 
     name = "wordllama-l2-supercat-256"
+    coarse_dimensions = 64  # the weights were trained to be cut there
 
     def __init__(self, folder: Path) -> None:
         from tokenizers import Tokenizer  # noqa: PLC0415 - comes with the optional package only
@@ -39,7 +41,7 @@ class WordVectors:
 
     @property
     def dimensions(self) -> int:
-        return self._weights.shape[1]
+        return int(self._weights.shape[1])
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
@@ -47,8 +49,7 @@ class WordVectors:
             pieces = list(chain.from_iterable(self._pieces(run.typed.lower()) for run in words.runs(text)))
             if pieces:
                 vectors[row] = self._weights[pieces].sum(axis=0, dtype=np.float32)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.maximum(lengths, np.float32(1e-9))
+        return shorten(vectors, self.dimensions)
 
     def _find_pieces(self, word: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(word, add_special_tokens=False).ids)
@@ -74,4 +75,6 @@ def _map_tensor(path: Path, name: str) -> NDArray[np.float16]:
     if tensor["dtype"] != "F16":
         raise ValueError(f"{path.name}: want 16-bit floats, not {tensor['dtype']}")
     offset = 8 + header_bytes + tensor["data_offsets"][0]
-    return np.memmap(path, dtype=np.float16, mode="r", offset=offset, shape=tuple(tensor["shape"]))
+    return np.asarray(
+        np.memmap(path, dtype=np.float16, mode="r", offset=offset, shape=tuple(tensor["shape"]))
+    )

@@ -8,7 +8,8 @@ from django.conf import settings
 from catalog.domain.query import parse_query
 from catalog.models import CatalogVersion, Tool
 from catalog.search.answers import answer
-from catalog.search.compiled import Compiled, compile_documents
+from catalog.search.compiled import Compiled
+from catalog.search.compiling import compile_documents
 from catalog.search.engine import SearchEngine
 from catalog.search.errors import IndexDamaged
 from catalog.search.request import SearchOutcome, SearchRequest, Visible
@@ -30,6 +31,12 @@ def search_catalog(*, query: str, ranker: str, limit: int) -> SearchOutcome:
         return _open_engine(settings.INDEX_FOLDER).search(request)
     except IndexDamaged:
         return answer(_compile_catalog(version), request, None)
+
+
+def forget() -> None:
+    """Drop what this process remembers of the catalog: after a restore, versions may repeat."""
+    for remembered in (_open_engine, _read_listed, _compile_catalog):
+        remembered.cache_clear()
 
 
 @lru_cache(maxsize=1)

@@ -1,12 +1,11 @@
 """A JSON schema as a tree that people read. Schemas come from servers, so size and shape are not trusted."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 MAX_DEPTH = 8
-MAX_CHILDREN = 200
+MAX_NODES = 400
 CONSTRAINTS = {
     "default": "default",
     "minimum": "at least",
@@ -23,6 +22,9 @@ CONSTRAINTS = {
 }
 ALTERNATIVES = ("anyOf", "oneOf", "allOf")
 
+# Runs out when the tree has as many nodes as a page can show.
+Room = Iterator[int]
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -32,64 +34,69 @@ class Node:
     description: str = ""
     options: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
-    children: tuple["Node", ...] = field(default=())
+    children: tuple["Node", ...] = ()
 
 
 def grow_tree(schema: object) -> tuple[Node, ...]:
-    """The parameters of a schema, each with what it holds in turn."""
-    return tuple(islice(_children(schema, depth=0), MAX_CHILDREN))
+    """The parameters of a schema, each with what it holds in turn; what is past the bounds is left out."""
+    return tuple(_children(schema, depth=0, room=iter(range(MAX_NODES))))
 
 
-def _children(schema: object, *, depth: int) -> Iterator[Node]:
+def _children(schema: object, *, depth: int, room: Room) -> Iterator[Node]:
     if not isinstance(schema, Mapping) or depth >= MAX_DEPTH:
         return
-    required = schema.get("required")
-    names = set(map(str, required)) if isinstance(required, list) else set()
+    names = {str(name) for name in _list(schema.get("required"))}
     properties = schema.get("properties")
     for name, child in properties.items() if isinstance(properties, Mapping) else ():
-        yield _node(str(name), child, is_required=name in names, depth=depth)
-    if isinstance(schema.get("items"), Mapping):
-        yield from _children(schema["items"], depth=depth + 1)
+        if next(room, None) is None:
+            return
+        yield _node(str(name), child, is_required=name in names, depth=depth, room=room)
+    yield from _children(schema.get("items"), depth=depth + 1, room=room)
     for keyword in ALTERNATIVES:
-        branches = schema.get(keyword)
-        for number, branch in enumerate(branches if isinstance(branches, list) else (), start=1):
-            if isinstance(branch, Mapping) and "properties" in branch:
-                yield _node(f"{keyword} {number}", branch, is_required=False, depth=depth)
+        yield from _choices(keyword, schema.get(keyword), depth=depth, room=room)
 
 
-def _node(name: str, schema: object, *, is_required: bool, depth: int) -> Node:
+def _choices(keyword: str, branches: object, *, depth: int, room: Room) -> Iterator[Node]:
+    """Branches that hold objects; the others are told by the type's words."""
+    for number, branch in enumerate(_list(branches), start=1):
+        if isinstance(branch, Mapping) and "properties" in branch and next(room, None) is not None:
+            yield _node(f"{keyword} {number}", branch, is_required=False, depth=depth, room=room)
+
+
+def _node(name: str, schema: object, *, is_required: bool, depth: int, room: Room) -> Node:
     if not isinstance(schema, Mapping):
-        return Node(name=name, type="anything" if schema is True else "nothing", is_required=is_required)
-    options = schema.get("enum")
+        return Node(name=name, type="nothing" if schema is False else "anything", is_required=is_required)
+    limits = (f"{words} {_json(schema[key])}" for key, words in CONSTRAINTS.items() if key in schema)
     return Node(
         name=name,
-        type=_type_words(schema),
+        type=_type_words(schema, depth=0),
         is_required=is_required,
         description=str(schema.get("description") or ""),
-        options=tuple(str(option) for option in options[:MAX_CHILDREN]) if isinstance(options, list) else (),
-        constraints=tuple(
-            f"{words} {_json(schema[key])}" for key, words in CONSTRAINTS.items() if key in schema
-        ),
-        children=tuple(islice(_children(schema, depth=depth + 1), MAX_CHILDREN)),
+        options=tuple(_json(option) for option in _list(schema.get("enum"))[:MAX_NODES]),
+        constraints=tuple(limits),
+        children=tuple(_children(schema, depth=depth + 1, room=room)),
     )
+
+
+def _type_words(schema: object, *, depth: int) -> str:
+    if not isinstance(schema, Mapping) or depth >= MAX_DEPTH:
+        return "anything"
+    kind = schema.get("type")
+    if kind == "array" and "items" in schema:
+        return f"array of {_type_words(schema['items'], depth=depth + 1)}"
+    if kind:
+        return " or ".join(str(one) for one in _list(kind) or [kind])
+    if "$ref" in schema:
+        return f"see {schema['$ref']}"
+    for keyword in ALTERNATIVES:
+        if branches := _list(schema.get(keyword)):
+            return " or ".join(_type_words(branch, depth=depth + 1) for branch in branches[:4])
+    return "one of" if "enum" in schema else "anything"
+
+
+def _list(value: object) -> Sequence[object]:
+    return value if isinstance(value, list) else []
 
 
 def _json(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _type_words(schema: Mapping[str, object]) -> str:
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        return " or ".join(str(one) for one in kind)
-    if kind == "array" and isinstance(schema.get("items"), Mapping):
-        return f"array of {_type_words(schema['items'])}"  # type: ignore[arg-type]
-    if isinstance(kind, str):
-        return kind
-    if "$ref" in schema:
-        return f"see {schema['$ref']}"
-    for keyword in ALTERNATIVES:
-        branches = schema.get(keyword)
-        if isinstance(branches, list):
-            return " or ".join(_type_words(branch) for branch in branches[:4] if isinstance(branch, Mapping))
-    return "one of" if "enum" in schema else "anything"

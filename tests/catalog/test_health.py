@@ -1,13 +1,12 @@
 """Health says whether the instance can serve, and what is wrong with each part."""
 
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.db import DatabaseError
 from django.test import Client
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries, Settings
+from pytest_django import DjangoAssertNumQueries
 
 from catalog import tasks
 from catalog.models import Heartbeat, Job
@@ -15,12 +14,6 @@ from catalog.selectors import health
 from catalog.services import reindex
 
 URL = "/api/v1/health"
-
-
-@pytest.fixture(autouse=True)
-def index_folder(tmp_path: Path, settings: Settings) -> Path:
-    settings.INDEX_FOLDER = tmp_path / "index"
-    return tmp_path / "index"
 
 
 @pytest.mark.django_db

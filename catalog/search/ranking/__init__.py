@@ -1,4 +1,6 @@
-"""How hits are ordered: `bm25f` by words and meaning, `keyword` and `overlap` for those who come from other systems."""
+"""How hits are ordered: `bm25f` by words and meaning, `keyword` and `overlap` for those who come from other
+systems.
+"""
 
 from collections.abc import Callable
 

@@ -10,17 +10,22 @@ from catalog.search.request import ScorePart
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Rank the tools of a catalog for a text. Rows outside `allowed` (unset: all are in) score nothing."""
+    """Rank the tools of a catalog for a text. Rows outside `allowed` (unset: all are in) score nothing;
+    neither need rows that are surely not among the best `count`.
+    """
 
     compiled: Compiled
     text: str
+    count: int
     allowed: Mask | None = None
     encoder: Encoder | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A score a row, 0 where nothing matched. `kept_share` is the ranker's own cutoff, a share of the best score."""
+    """A score a row, 0 where nothing matched. `kept_share` is the ranker's own cutoff, a share of the best
+    score.
+    """
 
     scores: Scores
     unmatched: tuple[str, ...]

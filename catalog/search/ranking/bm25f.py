@@ -1,18 +1,19 @@
 """The default ranker: BM25F over words, and meaning beside it.
 
-The words' evidence is a share: what the words of the query gave a tool, of what the rarest few of them could give at
-most. It counts squared. So a tool that has the words wins clearly, chance hits on single words weigh almost nothing,
-and there the meaning decides.
+The words' evidence is a share: what the words of the query gave a tool, of what the rarest few of them
+could give at most. It counts squared. So a tool that has the words wins clearly, chance hits on single
+words weigh almost nothing, and there the meaning decides.
 """
 
 import math
-from dataclasses import dataclass
 from heapq import nlargest
+from typing import NamedTuple
 
 import numpy as np
 
 from catalog.search import words
-from catalog.search.compiled import K1, Compiled, Mask, Scores
+from catalog.search.compiled import K1, Compiled, Mask, Rows, Scores
+from catalog.search.meaning import shorten
 from catalog.search.ranking.base import Ranking, Task
 from catalog.search.request import ScorePart
 from catalog.search.words import Run
@@ -21,10 +22,11 @@ _PART_OF_KNOWN_RUN = 0.5  # `git` and `hub` when `GitHub` is a word of the catal
 _TELLING_WORDS = 5  # no tool has all words of a long request
 _MEANING_WEIGHT = np.float32(0.3)
 _MIN_SIMILARITY = np.float32(0.1)
+_CANDIDATES = 256
+_CANDIDATES_PER_RESULT = 4
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedTerm:
+class WeightedTerm(NamedTuple):
     term: str
     weight: float
     typed: str
@@ -39,17 +41,15 @@ def rank(task: Task) -> Ranking:
         evidence *= task.allowed
     if not evidence.any():
         return Ranking(evidence, unmatched, lambda _: ())
-    meaning = _compare_meanings(task)
-    scores = evidence * evidence
-    if meaning is not None:
-        scores += meaning
+    scores = _add_meaning(task, evidence * evidence)
 
     def explain(row: int) -> tuple[ScorePart, ...]:
         by_words = [part for weighted in terms for part in explain_term(task.compiled, weighted, row)]
         factor = float(evidence[row]) ** 2 / max(sum(part.score for part in by_words), 1e-9)
         parts = [ScorePart(part.term, part.field, part.score * factor) for part in by_words]
-        if meaning is not None and meaning[row] > 0:
-            parts.append(ScorePart(task.text, "meaning", float(meaning[row])))
+        by_meaning = float(scores[row] - evidence[row] ** 2)
+        if task.encoder is not None and by_meaning > 0:
+            parts.append(ScorePart(task.text, "meaning", by_meaning))
         return tuple(parts)
 
     return Ranking(scores, unmatched, explain)
@@ -122,13 +122,30 @@ def _weigh_evidence(compiled: Compiled, terms: list[WeightedTerm]) -> Scores:
     return evidence
 
 
-def _compare_meanings(task: Task) -> Scores | None:
+def _add_meaning(task: Task, by_words: Scores) -> Scores:
+    """Short vectors pick the candidates, whole ones judge them; the others score nothing."""
     if task.encoder is None:
-        return None
-    similarity = task.compiled.vectors @ task.encoder.encode([task.text])[0]
+        return by_words
+    compiled = task.compiled
+    wanted = task.encoder.encode([task.text])
+    coarse = by_words + _value(compiled.coarse_vectors @ shorten(wanted, compiled.coarse_vectors.shape[1])[0])
+    if task.allowed is not None:
+        coarse *= task.allowed
+    rows = _pick_best(coarse, max(_CANDIDATES, task.count * _CANDIDATES_PER_RESULT))
+    scores = np.zeros_like(by_words)
+    scores[rows] = by_words[rows] + _value(compiled.vectors[rows] @ wanted[0])
+    return scores
+
+
+def _value(similarity: Scores) -> Scores:
     similarity -= _MIN_SIMILARITY
     np.maximum(similarity, 0, out=similarity)
     similarity *= _MEANING_WEIGHT
-    if task.allowed is not None:
-        similarity *= task.allowed
     return similarity
+
+
+def _pick_best(scores: Scores, count: int) -> Rows:
+    rows = np.flatnonzero(scores > 0)
+    if count >= len(rows):
+        return rows
+    return np.sort(rows[np.argpartition(scores[rows], len(rows) - count)[len(rows) - count :]])

@@ -1,4 +1,6 @@
-"""Shared terms: three points in the name, else one in the description; a query that is the name wins by far."""
+"""Shared terms: three points in the name, else one in the description; a query that is the name wins by
+far.
+"""
 
 from collections.abc import Iterator
 

@@ -45,7 +45,9 @@ def sum_awards(task: Task, terms: Iterable[str], awards: Sequence[Award], kept_s
 
     def explain(row: int) -> tuple[ScorePart, ...]:
         return tuple(
-            ScorePart(award.term, award.field, float(award.points[row])) for award in awards if award.points[row]
+            ScorePart(award.term, award.field, float(award.points[row]))
+            for award in awards
+            if award.points[row]
         )
 
     unmatched = tuple(term for term in dict.fromkeys(terms) if term not in useful)

@@ -19,12 +19,6 @@ TOOLS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def index_folder(tmp_path: Path, settings) -> Path:  # type: ignore[no-untyped-def]
-    settings.INDEX_FOLDER = tmp_path / "index"
-    return tmp_path / "index"
-
-
 def load(server: str, content: str, tmp_path: Path) -> tuple[str, str]:
     path = tmp_path / "tools.json"
     path.write_text(content)

@@ -38,7 +38,7 @@ def _run_backwards() -> None:
 
 BROKEN: dict[str, Callable[[], object]] = {
     "server of unknown kind": lambda: make_server(kind="robot"),
-    "server of unknown transport": lambda: make_server(transport="carrier pigeon"),
+    "server of unknown transport": lambda: make_server(transport="pigeon"),
     "stdio server without a command": lambda: make_server(transport="stdio"),
     "http server with a command": lambda: make_server(transport="http", url="https://a", command="b"),
     "snapshot with an address": lambda: make_server(url="https://a"),
@@ -46,7 +46,7 @@ BROKEN: dict[str, Callable[[], object]] = {
     "server without a name": lambda: make_server(name=""),
     "two servers of one name": lambda: [make_server(name="a") for _ in range(2)],
     "refresh more often than every ten seconds": lambda: make_server(refresh_interval_seconds=5),
-    "tool of unknown loading": lambda: make_tool(loading="sometimes"),
+    "tool of unknown loading": lambda: make_tool(loading="never"),
     "tag twice on a tool": lambda: [ToolTag.objects.create(tool=tool, name="x") for tool in [make_tool()] * 2],
     "revision zero": lambda: ToolRevision.objects.create(
         tool=make_tool(), number=0, digest="d", definition={}, chars=0, seen_at=timezone.now()

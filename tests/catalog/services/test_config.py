@@ -38,7 +38,12 @@ class TestImport:
         plan = load()
         assert plan.added == ("github", "linear")
         policy = Policy.objects.get(slug="default")
-        assert (policy.mode, policy.threshold_unit, policy.threshold, policy.max_results) == ("auto", "chars", 8000, 8)
+        assert (policy.mode, policy.threshold_unit, policy.threshold, policy.max_results) == (
+            "auto",
+            "chars",
+            8000,
+            8,
+        )
         assert Server.objects.get(name="linear").defer_loading is True
         assert Job.objects.open().count() == 2
 
@@ -61,7 +66,9 @@ class TestImport:
         load()
         servers = FILE["mcpServers"]
         assert isinstance(servers, dict)
-        plan = load({"mcpServers": {"github": {**servers["github"], "env": {"GITHUB_TOKEN": "another-canary"}}}})
+        plan = load(
+            {"mcpServers": {"github": {**servers["github"], "env": {"GITHUB_TOKEN": "another-canary"}}}}
+        )
         assert plan.changed == ("github",)
         record = Change.objects.first()
         assert record is not None

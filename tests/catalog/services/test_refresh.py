@@ -110,7 +110,6 @@ class TestFailure:
         assert waits == sorted(waits)
         assert waits[-1] > waits[0] * 4
 
-
     def test_lost_encryption_key_is_said_in_words(self, settings: Settings) -> None:
         server = stdio_server()
         connections.write_connection(server, Connection(Transport.STDIO, command="fixture", args=("secret",)))

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from django.utils import timezone
-from pytest_django import Settings
 
 from catalog.domain.definitions import Definition
 from catalog.models import CatalogVersion, Job, Server
@@ -17,69 +16,65 @@ from tests.rows import make_server, make_tool
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, settings: Settings) -> Path:
-    settings.INDEX_FOLDER = tmp_path / "index"
-    return tmp_path / "index"
-
-
 def names_in(folder: Path) -> list[str]:
     _, compiled = generations.open_current(folder)
     return sorted(compiled.names)
 
 
 class TestBringUpToDate:
-    def test_missing_index_is_built(self, folder: Path) -> None:
+    def test_missing_index_is_built(self, index_folder: Path) -> None:
         make_tool(name="alpha")
         reindex.bring_up_to_date()
-        assert names_in(folder) == ["alpha"]
-        assert index.read_state(folder).version == CatalogVersion.current()
+        assert names_in(index_folder) == ["alpha"]
+        assert index.read_state(index_folder).version == CatalogVersion.current()
 
-    def test_change_is_applied_to_the_index_there_is(self, folder: Path) -> None:
+    def test_change_is_applied_to_the_index_there_is(self, index_folder: Path) -> None:
         server = make_server()
         make_tool(server=server, name="alpha")
         reindex.bring_up_to_date()
-        before = generations.read_current(folder)
+        before = generations.read_current(index_folder)
         make_tool(server=server, name="beta")
         reindex.bring_up_to_date()
-        assert names_in(folder) == ["alpha", "beta"]
-        assert generations.read_current(folder).store == before.store
+        assert names_in(index_folder) == ["alpha", "beta"]
+        assert generations.read_current(index_folder).store == before.store
 
-    def test_gone_tool_leaves_and_comes_back(self, folder: Path) -> None:
+    def test_gone_tool_leaves_and_comes_back(self, index_folder: Path) -> None:
         server = make_server()
         make_tool(server=server, name="alpha")
         tools.store_definitions(server=server, definitions=[], now=timezone.now())
         reindex.bring_up_to_date()
-        assert names_in(folder) == []
+        assert names_in(index_folder) == []
         tools.store_definitions(server=server, definitions=[Definition(name="alpha")], now=timezone.now())
         reindex.bring_up_to_date()
-        assert names_in(folder) == ["alpha"]
+        assert names_in(index_folder) == ["alpha"]
 
-    def test_deleted_server_leaves_nothing_behind(self, folder: Path) -> None:
+    def test_deleted_server_leaves_nothing_behind(self, index_folder: Path) -> None:
         make_tool(name="alpha")
         make_tool(server=make_server(name="other"), name="beta")
         reindex.bring_up_to_date()
         Server.objects.filter(name="other").delete()
         reindex.bring_up_to_date()
-        assert names_in(folder) == ["alpha"]
+        assert names_in(index_folder) == ["alpha"]
 
-    def test_nothing_new_leaves_the_index_as_it_is(self, folder: Path) -> None:
+    def test_nothing_new_leaves_the_index_as_it_is(self, index_folder: Path) -> None:
         make_tool()
         reindex.bring_up_to_date()
-        before = generations.read_current(folder)
+        before = generations.read_current(index_folder)
         reindex.bring_up_to_date()
-        assert generations.read_current(folder) == before
+        assert generations.read_current(index_folder) == before
 
-    def test_damaged_index_is_built_anew(self, folder: Path) -> None:
+    def test_damaged_index_is_built_anew(self, index_folder: Path) -> None:
         make_tool(name="alpha")
         reindex.bring_up_to_date()
-        generations.generation_file(folder, generations.read_current(folder).number).write_bytes(b"junk")
+        generations.generation_file(index_folder, generations.read_current(index_folder).number).write_bytes(
+            b"junk"
+        )
         reindex.bring_up_to_date()
-        assert names_in(folder) == ["alpha"]
+        assert names_in(index_folder) == ["alpha"]
 
 
 class TestRequestIfBehind:
-    def test_asks_only_when_something_is_to_be_done(self, folder: Path) -> None:
+    def test_asks_only_when_something_is_to_be_done(self, index_folder: Path) -> None:
         update_jobs = Job.objects.filter(kind=JobKind.UPDATE_INDEX)
         make_tool()
         reindex.bring_up_to_date()
@@ -89,6 +84,6 @@ class TestRequestIfBehind:
         reindex.request_if_behind()
         assert update_jobs.count() == 1
         update_jobs.delete()
-        shutil.rmtree(folder)
+        shutil.rmtree(index_folder)
         reindex.request_if_behind()
         assert update_jobs.count() == 1

@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pytest_django import Settings
 
 from catalog.domain.errors import InvalidInput
 from catalog.models import CatalogVersion, Server
@@ -13,14 +12,6 @@ from catalog.services.changes import COMMAND_LINE
 from tests.rows import make_server, make_tool
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def index_folder(tmp_path: Path, settings: Settings) -> Path:
-    settings.INDEX_FOLDER = tmp_path / "index"
-    for remembered in (search._open_engine, search._read_listed, search._compile_catalog):
-        remembered.cache_clear()
-    return tmp_path / "index"
 
 
 def find(query: str, ranker: str = "bm25f") -> list[str]:
@@ -62,7 +53,7 @@ def test_disabled_server_is_not_found() -> None:
 def test_answers_from_the_database_while_the_index_is_away(index_folder: Path) -> None:
     fill()
     shutil.rmtree(index_folder)
-    search._open_engine.cache_clear()
+    search.forget()
     assert find("create issue") == ["mcp__github__create_issue"]
 
 

@@ -7,9 +7,9 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from catalog.access import Role
+from catalog.models import Policy
 from catalog.models.changes import Subject
 from catalog.selectors import policies
-from catalog.models import Policy
 from tests.pages import signed_in, text_of, visible_text
 from tests.rows import make_change, make_policy
 
@@ -24,7 +24,10 @@ class TestList:
             ({"mode": "always"}, "Every tool waits for a search"),
             ({"mode": "auto"}, "past 10,000 characters"),
             ({"mode": "auto", "threshold_unit": "tools"}, "past 15 tools"),
-            ({"mode": "auto", "threshold": 2.5, "threshold_unit": "context_percent"}, "past 2.5 % of the context"),
+            (
+                {"mode": "auto", "threshold": 2.5, "threshold_unit": "context_percent"},
+                "past 2.5 % of the context",
+            ),
         ],
     )
     def test_says_in_a_sentence_when_each_defers(self, values: dict[str, object], summary: str) -> None:
@@ -64,7 +67,11 @@ class TestDetail:
     def test_shows_its_changes(self) -> None:
         make_policy(slug="mine")
         make_change(
-            subject=Subject.POLICY, name="mine", actor="ada", before={"max_results": 5}, after={"max_results": 8}
+            subject=Subject.POLICY,
+            name="mine",
+            actor="ada",
+            before={"max_results": 5},
+            after={"max_results": 8},
         )
         assert "max_results 5 → 8 ada" in visible_text(signed_in(Role.VIEWER).get("/policies/mine/"))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from catalog.views.schema_tree import MAX_CHILDREN, MAX_DEPTH, Node, grow_tree
+from catalog.views.schema_tree import MAX_DEPTH, MAX_NODES, Node, grow_tree
 
 
 def only(schema: dict[str, Any], **rest: Any) -> Node:
@@ -67,7 +67,7 @@ def test_depth_and_breadth_are_bounded() -> None:
         node, depth = node.children[0], depth + 1
     assert depth == MAX_DEPTH
     wide = {"properties": {f"p{number}": {} for number in range(1000)}}
-    assert len(grow_tree(wide)) == MAX_CHILDREN
+    assert len(grow_tree(wide)) == MAX_NODES
 
 
 def test_list_of_lists_without_end_is_cut() -> None:
@@ -75,3 +75,9 @@ def test_list_of_lists_without_end_is_cut() -> None:
     for _ in range(5000):
         endless = {"type": "array", "items": endless}
     assert only(endless).type.startswith("array of array")
+
+
+def test_nodes_are_bounded_over_the_whole_tree() -> None:
+    wide = {"type": "object", "properties": {f"p{number}": {} for number in range(100)}}
+    tree = grow_tree({"properties": {f"o{number}": wide for number in range(100)}})
+    assert sum(1 + len(node.children) for node in tree) == MAX_NODES

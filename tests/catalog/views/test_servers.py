@@ -49,7 +49,9 @@ class TestList:
         client = signed_in(Role.VIEWER)
         boosted = {**HTMX, "HX-Boosted": "true"}
         assert "<html" in text_of(client.get("/servers/", headers=boosted))
-        assert "<html" not in text_of(client.get("/servers/", headers={**boosted, "HX-Target": "server-table"}))
+        assert "<html" not in text_of(
+            client.get("/servers/", headers={**boosted, "HX-Target": "server-table"})
+        )
 
     def test_finds_by_name_and_says_when_nothing_is_found(self) -> None:
         make_server(name="github")
@@ -108,7 +110,9 @@ class TestDetail:
         assert "3 attempts in a row" in page
         assert "no such file" in page
 
-    @pytest.mark.parametrize("name", ["two words", "a?b#c", "50%", "naïve", "..x", "refresh", "<b>"])
+    @pytest.mark.parametrize(
+        "name", ["two words", "org.example/weather", "a?b#c", "50%", "naïve", "..x", "refresh", "<b>"]
+    )
     def test_any_name_leads_to_its_page(self, name: str) -> None:
         server = make_server(name=name)
         response = signed_in(Role.VIEWER).get(server.get_absolute_url())

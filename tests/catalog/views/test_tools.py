@@ -170,9 +170,7 @@ class TestSettings:
             ({"loading": "always", "keywords": "x" * 61}, "each at most 60 characters"),
         ],
     )
-    def test_mistake_is_told_in_place_and_changes_nothing(
-        self, values: dict[str, str], message: str
-    ) -> None:
+    def test_mistake_is_told_in_place_and_changes_nothing(self, values: dict[str, str], message: str) -> None:
         tool = make_tool()
         response = signed_in(Role.EDITOR).post(f"/tools/{tool.qualified_name}/settings/", values)
         tool.refresh_from_db()

@@ -10,10 +10,11 @@ import urllib.request
 from argparse import ArgumentParser
 from typing import Any
 
+import psycopg
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError, connections
+from django.db import connection, connections
 
 from catalog.services import accounts, demo
 from toolsearch_site.supervisor import Part, Supervisor
@@ -46,12 +47,8 @@ class Command(BaseCommand):
         self._say("up", "stopped")
 
     def _prepare(self, *, with_demo: bool) -> None:
-        try:
-            call_command("migrate", interactive=False, verbosity=0)
-        except OperationalError as error:
-            raise CommandError(
-                f"the database cannot be reached: {str(error).strip().splitlines()[0]}"
-            ) from None
+        _refuse_absent_database()
+        call_command("migrate", interactive=False, verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
         if with_demo and demo.load_demo():
             self._say("up", "loaded the demo catalog")
@@ -101,6 +98,17 @@ def _refuse_taken_port(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             raise CommandError(f"cannot listen on {host} port {port}: {error.strerror}") from None
+
+
+def _refuse_absent_database() -> None:
+    """Ask once without the pool, which would try for ten seconds and then not say why."""
+    if connection.vendor != "postgresql":
+        return
+    try:
+        psycopg.connect(**{**connection.get_connection_params(), "connect_timeout": 5}).close()
+    except psycopg.Error as error:
+        why = str(error).strip().splitlines()[0]
+        raise CommandError(f"the database cannot be reached: {why}") from None
 
 
 def _in_url(host: str) -> str:

@@ -1,0 +1,80 @@
+"""From postings to scores: what each term gives each tool, by BM25F, computed once a generation."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalog.search import postings
+from catalog.search.arrays import Arrays
+from catalog.search.compiled import FORMAT, K1, Compiled, Rows, Scores
+from catalog.search.corpus import Corpus, join, make_corpus
+from catalog.search.documents import ToolDocument
+from catalog.search.fields import FIELDS, QUALIFIED_NAME
+from catalog.search.meaning import Encoder, shorten
+from catalog.search.postings import Postings
+
+
+def compile_documents(documents: Sequence[ToolDocument], encoder: Encoder | None) -> Compiled:
+    """Compile without a store: for evaluation, for tests, and to answer while an index is being rebuilt."""
+    return compile_corpus(
+        join([make_corpus(documents, postings.analyze_documents(documents), encoder)]), encoder
+    )
+
+
+def compile_corpus(corpus: Corpus, encoder: Encoder | None) -> Compiled:
+    norms = _length_norms(corpus)
+    starts, rows, impacts = _compute_impacts(corpus.postings, norms)
+    arrays: Arrays = {
+        "ids": corpus.ids,
+        "segment": corpus.segment,
+        "place": corpus.place,
+        "packed": corpus.postings.packed,
+        "norms": norms,
+        "starts": starts,
+        "rows": rows,
+        "impacts": impacts,
+        "vectors": corpus.vectors,
+        "coarse_vectors": shorten(corpus.vectors, encoder.coarse_dimensions if encoder else 0),
+        "terms": _dump(list(corpus.postings.terms)),
+        **{column: _dump(values) for column, values in corpus.columns.items()},
+    }
+    encoder_name = encoder.name if encoder else ""
+    return Compiled(arrays, {"format": FORMAT, "segments": list(corpus.segments), "encoder": encoder_name})
+
+
+def _length_norms(corpus: Corpus) -> NDArray[np.float32]:
+    """What one occurrence counts, by tool and field: the field's weight, diluted by the text's length."""
+    packed = corpus.postings.packed
+    cells = postings.document_numbers(packed) * len(FIELDS) + postings.field_numbers(packed)
+    sums = np.bincount(cells, weights=postings.counts(packed), minlength=len(corpus) * len(FIELDS))
+    lengths = sums.reshape(len(corpus), len(FIELDS))
+    means = np.maximum(lengths.sum(axis=0) / max(len(corpus), 1), 1e-9)
+    shares = np.array([field.length_share for field in FIELDS])
+    weights = np.array([field.weight for field in FIELDS])
+    norms: NDArray[np.float32] = (weights / (1 - shares + shares * lengths / means)).astype(np.float32)
+    return norms
+
+
+def _compute_impacts(found: Postings, norms: NDArray[np.float32]) -> tuple[NDArray[np.int64], Rows, Scores]:
+    """BM25F: weigh the counts of all fields together, then let them saturate once."""
+    ranked = found.packed[postings.field_numbers(found.packed) != QUALIFIED_NAME]
+    rows, fields = postings.document_numbers(ranked), postings.field_numbers(ranked)
+    weights = postings.counts(ranked) * norms[rows, fields]
+    pairs = ranked >> postings.DOCUMENT_SHIFT  # term and tool together
+    firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
+    if not len(firsts):
+        return np.zeros(len(found.terms) + 1, dtype=np.int64), rows, weights.astype(np.float32)
+    weight = np.add.reduceat(weights, firsts)
+    terms = postings.term_numbers(ranked[firsts])
+    tools_with = np.bincount(terms, minlength=len(found.terms))
+    rarity = np.log1p((len(norms) - tools_with + 0.5) / (tools_with + 0.5))
+    impacts = rarity[terms] * weight * (K1 + 1) / (K1 + weight)
+    starts = np.concatenate([[0], np.cumsum(tools_with)]).astype(np.int64)
+    return starts, rows[firsts], impacts.astype(np.float32)
+
+
+def _dump(values: list[Any]) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(values, separators=(",", ":")).encode(), dtype=np.uint8)

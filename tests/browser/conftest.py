@@ -1,0 +1,113 @@
+"""A real instance and a real browser. Whatever a browser complains about is a failure of the test."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
+
+from tests.instance import Instance, running_instance
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# What a browser reports of a request that the reader's next click made needless.
+ABORTED = "net::ERR_ABORTED"
+
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture(scope="package")
+def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    with running_instance(tmp_path_factory.mktemp("browser")) as running:
+        running.wait_until_healthy()
+        yield running
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+        yield launched
+        launched.close()
+
+
+class Watch:
+    """Collects what went wrong on a page: script errors, blocked content, failed or foreign requests."""
+
+    def __init__(self, page: Page, home: str) -> None:
+        self.troubles: list[str] = []
+        self._home = urlsplit(home).netloc
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self.troubles.append(f"script error: {error}"))
+        page.on("request", self._on_request)
+        page.on("requestfailed", self._on_failure)
+        page.on("response", self._on_response)
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.troubles.append(f"{message.type}: {message.text}")
+
+    def _on_request(self, request: Request) -> None:
+        address = urlsplit(request.url)
+        if address.scheme not in ("data", "blob") and address.netloc != self._home:
+            self.troubles.append(f"foreign request: {request.url}")
+
+    def _on_failure(self, request: Request) -> None:
+        if request.failure != ABORTED:
+            self.troubles.append(f"failed request: {request.url} {request.failure}")
+
+    def _on_response(self, response: Response) -> None:
+        if response.status >= 400:
+            self.troubles.append(f"status {response.status}: {response.url}")
+
+
+@pytest.fixture
+def open_page(instance: Instance, browser: Browser) -> Iterator[OpenPage]:
+    """Makes pages in browsers of their own, signed in as the admin; at the end none may have had trouble."""
+    watches: list[Watch] = []
+    contexts = []
+
+    def make(*, width: int = 1440, is_signed_in: bool = True, **settings: Any) -> Page:
+        viewport = {"width": width, "height": 900}
+        context = browser.new_context(base_url=instance.url, viewport=viewport, **settings)  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        watches.append(Watch(page, instance.url))
+        if is_signed_in:
+            sign_in(page, instance)
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert [trouble for watch in watches for trouble in watch.troubles] == []
+
+
+def sign_in(page: Page, instance: Instance) -> None:
+    page.goto("/sign-in/")
+    page.get_by_label("User name").fill("admin")
+    page.get_by_label("Password").fill(instance.password)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(instance.url + "/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.slow)

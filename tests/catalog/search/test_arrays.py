@@ -1,0 +1,59 @@
+"""Arrays in one file: what is written is what is read, or an error says so."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from catalog.search.arrays import open_arrays, write_arrays
+from catalog.search.errors import IndexDamaged
+
+ARRAYS = {
+    "numbers": np.arange(10, dtype=np.int64),
+    "empty": np.empty((0, 4), dtype=np.float32),
+    "grid": np.eye(3, dtype=np.float32),
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    write_arrays(tmp_path / "file", ARRAYS, {"note": "é"})
+    return tmp_path / "file"
+
+
+def test_arrays_and_notes_come_back(path: Path) -> None:
+    file = open_arrays(path)
+    assert file.notes == {"note": "é"}
+    assert all(np.array_equal(file.arrays[name], array) for name, array in ARRAYS.items())
+    assert file.arrays["empty"].shape == (0, 4)
+
+
+def test_mapped_arrays_cannot_be_written(path: Path) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        open_arrays(path).arrays["numbers"][0] = 1
+
+
+def test_a_mapped_file_outlives_its_removal(path: Path) -> None:
+    file = open_arrays(path)
+    path.unlink()
+    assert file.arrays["numbers"].sum() == 45
+
+
+@pytest.mark.parametrize("place", [0, 9, 20, -100])
+def test_a_changed_byte_is_noticed(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(IndexDamaged):
+        open_arrays(path)
+
+
+@pytest.mark.parametrize("kept", [0, 5, 40, 200])
+def test_a_cut_file_is_noticed(path: Path, kept: int) -> None:
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(IndexDamaged):
+        open_arrays(path)
+
+
+def test_nothing_half_written_stays(path: Path) -> None:
+    assert [each.name for each in path.parent.iterdir()] == ["file"]

@@ -1,0 +1,105 @@
+"""The overview: what the catalog costs, and where the tokens go."""
+
+import json
+import re
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from catalog.access import Role
+from catalog.domain.choices import Transport
+from catalog.models import Server
+from catalog.services.demo import load_demo
+from tests.pages import HTMX, signed_in, text_of, visible_text
+from tests.rows import make_change, make_server, make_tool
+
+pytestmark = pytest.mark.django_db
+
+
+def test_sums_what_an_agent_would_pay() -> None:
+    server = make_server()
+    make_tool(server=server, name="aa", description="x" * 79_996)  # 80,000 characters with the empty schema
+    make_tool(server=make_server(enabled=False), name="off", description="x" * 1000)
+    make_tool(server=server, name="hidden", description="x" * 1000, hidden=True)
+    page = visible_text(signed_in(Role.VIEWER).get("/"))
+    assert "20,000 tokens" in page
+    assert "10% of a 200,000-token context window" in page
+    assert "Tools 1 20,000 tokens each on average" in page
+    assert "Servers 1 and 1 disabled" in page
+
+
+@pytest.mark.parametrize(("chars", "is_over"), [(80_000, False), (80_004, True)])
+def test_bar_changes_colour_past_a_tenth_of_the_window(chars: int, is_over: bool) -> None:
+    make_tool(name="aa", description="x" * (chars - 4))
+    assert ('class="used over"' in text_of(signed_in(Role.VIEWER).get("/"))) is is_over
+
+
+def test_bar_stays_in_its_track_when_the_window_is_overfull() -> None:
+    make_tool(name="aa", description="x" * 2_000_000)
+    page = text_of(signed_in(Role.VIEWER).get("/"))
+    assert 'class="used over" width="100.0%"' in page
+    assert "250% of a" in page
+
+
+def test_map_holds_servers_and_their_tools_with_where_they_lead() -> None:
+    server = make_server(name="</script>")
+    tool = make_tool(server=server, name="read")
+    page = text_of(signed_in(Role.VIEWER).get("/"))
+    data = re.search(r'<script id="token-map-areas" type="application/json">(.*?)</script>', page)
+    assert data is not None
+    assert json.loads(data[1]) == [
+        {
+            "name": "</script>",
+            "value": tool.tokens,
+            "url": server.get_absolute_url(),
+            "children": [
+                {"name": "read", "value": tool.tokens, "url": tool.get_absolute_url(), "children": []}
+            ],
+        }
+    ]
+
+
+def test_troubled_servers_and_changes_are_named() -> None:
+    make_server(
+        name="broken", transport=Transport.STDIO, command="x", failures=2, last_error="It is not there."
+    )
+    make_change(name="github")
+    page = visible_text(signed_in(Role.VIEWER).get("/"))
+    assert "broken It is not there. Failing" in page
+    assert "Server github changed" in page
+
+
+def test_part_is_what_changes_and_asks_for_less() -> None:
+    make_tool(server=make_server(name="github"))
+    response = signed_in(Role.VIEWER).get("/", headers=HTMX)
+    page = text_of(response)
+    assert "<html" not in page
+    assert 'id="overview-side" hx-swap-oob="true"' in page
+    assert "token-map" not in page
+
+
+def test_first_steps_stay_until_a_server_of_ones_own_is_there() -> None:
+    client = signed_in(Role.VIEWER)
+    assert "The catalog is empty" in visible_text(client.get("/"))
+    assert load_demo()
+    assert "You are looking at the demo catalog" in visible_text(client.get("/"))
+    make_server(transport=Transport.HTTP, url="https://example.org/mcp")
+    assert "First steps" not in visible_text(client.get("/"))
+
+
+def test_costs_the_same_queries_whatever_the_size(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    assert load_demo()
+    client = signed_in(Role.VIEWER)
+    client.get("/")
+    with django_assert_num_queries(13):
+        client.get("/")
+    Server.objects.filter(name="github").delete()
+    with django_assert_num_queries(9):
+        client.get("/", headers=HTMX)
+
+
+def test_needs_sign_in_and_a_role_and_only_reads(client: Client) -> None:
+    assert client.get("/").headers["Location"] == "/sign-in/?next=/"
+    assert signed_in(Role.NONE).get("/").status_code == 403
+    assert signed_in(Role.ADMIN).post("/").status_code == 405

@@ -1,0 +1,153 @@
+"""Rules that every page keeps: strict policy, no foreign host, hostile text shown and harmless."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from catalog.access import Role
+from catalog.models.changes import Subject
+from tests.pages import broken_rules, signed_in, text_of, visible_text
+from tests.rows import make_change, make_key, make_run, make_server, make_session, make_tool
+
+STATIC = Path(settings.BASE_DIR) / "static"
+TEMPLATES = Path(settings.BASE_DIR) / "templates"
+HOSTILE = "<script>alert(1)</script>\" onload='x' {{ 7*7 }} \u202e\u200b\U000e0041"
+PATHS = [
+    "/",
+    "/servers/",
+    "/tools/",
+    "/tools/?q=script&state=any&sort=name",
+    "/policies/",
+    "/policies/default/",
+    "/sessions/",
+    "/console/",
+    "/console/?q=script",
+    "/keys/",
+    "/changes/",
+    "/account/",
+]
+
+
+@pytest.fixture
+def hostile_paths() -> list[str]:
+    """A catalog in which every text that a server or a person can set is an attack."""
+    server = make_server(
+        name=HOSTILE,
+        transport="stdio",
+        command=HOSTILE,
+        title=HOSTILE,
+        description=HOSTILE,
+        instructions=HOSTILE,
+        failures=1,
+        last_error=HOSTILE,
+        stderr_tail=HOSTILE,
+    )
+    tool = make_tool(
+        server=server,
+        name=HOSTILE,
+        title=HOSTILE,
+        description=HOSTILE,
+        input_schema={
+            "properties": {
+                HOSTILE: {"type": HOSTILE, "description": HOSTILE, "enum": [HOSTILE], "default": HOSTILE}
+            }
+        },
+        annotations={HOSTILE: HOSTILE},
+        keywords=[HOSTILE],
+    )
+    make_run(server=server, error_code="x", error=HOSTILE, rejected=[{"name": HOSTILE, "why": HOSTILE}])
+    make_session(key=make_key(name=HOSTILE), external_id=HOSTILE, model=HOSTILE)
+    make_change(actor=HOSTILE, name=HOSTILE, before={HOSTILE: HOSTILE}, after={HOSTILE: [HOSTILE]})
+    make_change(actor=HOSTILE, name=tool.qualified_name, subject=Subject.TOOL, after={HOSTILE: HOSTILE})
+    return [*PATHS, server.get_absolute_url(), tool.get_absolute_url()]
+
+
+@pytest.mark.django_db
+class TestEveryPage:
+    def test_keeps_the_policy_with_hostile_text(self, hostile_paths: list[str]) -> None:
+        client = signed_in(Role.ADMIN)
+        for path in hostile_paths:
+            response = client.get(path)
+            assert response.status_code == 200, path
+            assert not broken_rules(response), path
+            assert "<script>alert" not in text_of(response), path
+
+    def test_shows_what_would_not_be_seen(self, hostile_paths: list[str]) -> None:
+        client = signed_in(Role.ADMIN)
+        shown = 0
+        for path in hostile_paths:
+            page = text_of(client.get(path))
+            text = re.sub(r"<(script|title|textarea)\b.*?</\1>|<[^>]*>", "", page, flags=re.DOTALL)
+            shown += text.count("\\u{202e}")
+            assert "\u202e" not in text, path
+            assert "\U000e0041" not in text, path
+        assert shown > 20
+
+    def test_has_a_title_one_main_and_its_place_in_the_menu(self) -> None:
+        client = signed_in(Role.ADMIN)
+        for path in PATHS:
+            page = text_of(client.get(path))
+            assert re.search(r"<title>\w[^<]* · toolsearch</title>", page), path
+            assert page.count("<main") == 1, path
+            assert page.count("<h1") == 1, path
+            assert page.count('aria-current="page"') == (0 if path == "/account/" else 2), path
+
+    def test_cannot_be_framed_or_sniffed(self) -> None:
+        response = signed_in(Role.ADMIN).get("/")
+        assert response.headers["X-Frame-Options"] == "DENY"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+
+    def test_sign_in_page_keeps_the_rules(self, client: Client) -> None:
+        assert not broken_rules(client.get("/sign-in/"))
+
+    @pytest.mark.parametrize(
+        ("role", "sees_keys"), [(Role.VIEWER, False), (Role.EDITOR, False), (Role.ADMIN, True)]
+    )
+    def test_menu_offers_keys_to_admins_only(self, role: Role, sees_keys: bool) -> None:
+        page = signed_in(role).get("/servers/")
+        labels = ["Overview", "Servers", "Tools", "Policies", "Sessions", "Test console", "Changes"]
+        assert all(label in visible_text(page) for label in labels)
+        assert ('href="/keys/"' in text_of(page)) is sees_keys
+
+    def test_viewer_is_offered_no_form_that_changes_the_catalog(self) -> None:
+        tool = make_tool()
+        client = signed_in(Role.VIEWER)
+        for path in [*PATHS, tool.get_absolute_url(), tool.server.get_absolute_url()]:
+            if path == "/keys/":
+                continue
+            posting = re.findall(r'<form[^>]*method="post"[^>]*action="([^"]+)"', text_of(client.get(path)))
+            assert set(posting) <= {"/theme/", "/sign-out/", "/account/"}, path
+
+
+class TestAssets:
+    def test_every_icon_named_is_in_the_sprite(self) -> None:
+        sprite = (STATIC / "vendor/tabler-icons/sprite.svg").read_text()
+        there = set(re.findall(r'<symbol id="([\w-]+)"', sprite))
+        templates = "\n".join(path.read_text() for path in TEMPLATES.rglob("*.html"))
+        navigation = (Path(settings.BASE_DIR) / "toolsearch_site/navigation.py").read_text()
+        named = set(re.findall(r'{% icon "([\w-]+)"', templates))
+        named |= set(re.findall(r'Entry\("[^"]+", "\w+", "([\w-]+)"', navigation))
+        assert named
+        assert named - there == set()
+        assert there - named == set(), "icons that nothing shows"
+
+    def test_scripts_need_no_eval_and_name_no_other_host(self) -> None:
+        for path in STATIC.rglob("*.js"):
+            assert not re.search(r"\bnew Function\b|\beval\(", path.read_text()), path.name
+
+    def test_styles_load_nothing_from_elsewhere(self) -> None:
+        for path in STATIC.rglob("*.css"):
+            text = path.read_text()
+            assert "sourceMappingURL" not in text, path.name
+            addresses = re.findall(r"url\(\s*[\"']?([^\"')]+)", text)
+            assert all(address.startswith(("data:", "../vendor/")) for address in addresses), path.name
+
+    def test_templates_have_no_inline_style_or_script(self) -> None:
+        for path in TEMPLATES.rglob("*.html"):
+            text = path.read_text()
+            assert not re.search(
+                r"\sstyle=|\son\w+=|<style|<script>|mark_safe|\|safe\b|autoescape off", text
+            ), path
