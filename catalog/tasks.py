@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError
 from catalog.models import Heartbeat
 from catalog.models.jobs import JobKind
 from catalog.selectors.health import WORKER_PART
-from catalog.services import history, jobs, refresh, reindex
+from catalog.services import decisions, followers, history, jobs, refresh, reindex
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +23,7 @@ WAKE_UP_EXPIRES_SECONDS = 60
 HANDLERS: dict[JobKind, jobs.Handler] = {
     JobKind.REFRESH_SERVER: refresh.run_refresh,
     JobKind.UPDATE_INDEX: reindex.run_update,
+    JobKind.DECIDE: decisions.run_decisions,
 }
 
 
@@ -50,7 +51,7 @@ def sweep_jobs() -> None:
     now = timezone.now()
     Heartbeat.objects.update_or_create(part=WORKER_PART, defaults={"at": now})
     jobs.give_up_exhausted(now=now)
-    reindex.request_if_behind()
+    followers.request_if_behind()
     wake_workers()
 
 

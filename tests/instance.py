@@ -100,11 +100,11 @@ def running_instance(data: Path, *options: str, **variables: str) -> Iterator[In
     with _own_database() as database_url:
         kept = ("PATH", "HOME", "SECRET_KEY", "CELERY_BROKER_URL", "LANG")
         environment = {name: os.environ[name] for name in kept if name in os.environ}
-        environment |= {"TOOLSEARCH_DATA": str(data), **variables}
+        environment["TOOLSEARCH_DATA"] = str(data)
         if database_url:
             # A database server ends embedded mode, and with it the demo's right to start a command.
             environment |= {"DATABASE_URL": database_url, "TOOLSEARCH_STDIO": "on"}
-        instance = Instance(environment=environment, options=options)
+        instance = Instance(environment={**environment, **variables}, options=options)
         try:
             yield instance
         finally:

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_GET
 
 from catalog.access import Role, role_required
 from catalog.selectors import changes, health, servers, token_map, tools, totals
+from catalog.services.changes import SYSTEM
 from catalog.views.pages import render_page, wants_part
 
 
@@ -35,7 +36,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             "token_map": tokens,
             "areas": [asdict(area) for area in tokens.areas],
             "largest": tools.largest_tools(),
-            "is_new": not servers.has_own_servers(),
+            "is_new": not servers.has_servers_beside(SYSTEM.label),
         }
     page, part = "toolsearch_site/overview.html", "toolsearch_site/_overview_live.html"
     return render_page(request, page, part, context)

@@ -1,8 +1,9 @@
 """The catalog's tables, one module per subject."""
 
 from catalog.models.changes import Change
+from catalog.models.decisions import DecidedList, Decision
 from catalog.models.jobs import Heartbeat, Job
-from catalog.models.policies import Policy
+from catalog.models.policies import Policy, PolicyVersion
 from catalog.models.servers import RefreshRun, Server
 from catalog.models.tools import Tool, ToolRevision, ToolTag
 from catalog.models.versions import CatalogVersion
@@ -10,9 +11,12 @@ from catalog.models.versions import CatalogVersion
 __all__ = [
     "CatalogVersion",
     "Change",
+    "DecidedList",
+    "Decision",
     "Heartbeat",
     "Job",
     "Policy",
+    "PolicyVersion",
     "RefreshRun",
     "Server",
     "Tool",

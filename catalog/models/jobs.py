@@ -11,6 +11,7 @@ from catalog.models.constraints import one_of
 class JobKind(models.TextChoices):
     REFRESH_SERVER = "refresh_server", "Refresh a server"
     UPDATE_INDEX = "update_index", "Update the search index"
+    DECIDE = "decide", "Decide which tools load"
 
 
 class JobState(models.TextChoices):

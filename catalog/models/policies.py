@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from django.db import models
 from django.db.models import Q
+from django.urls import reverse
 
 from catalog.domain.choices import Mode, PromptStyle, Quarantine, Ranker, ThresholdUnit
 from catalog.models.constraints import labelled, one_of, within
@@ -45,6 +46,7 @@ class Policy(models.Model):
     max_sessions = models.PositiveIntegerField(default=100_000)
     session_ttl = models.DurationField(default=timedelta(days=30))
 
+    version = models.PositiveIntegerField(default=1, help_text="Grows with every save.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -72,3 +74,26 @@ class Policy(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    def get_absolute_url(self) -> str:
+        return reverse("policy_detail", args=[self.slug])
+
+
+class PolicyVersion(models.Model):
+    """A policy as it was saved, with who and when: the present one included."""
+
+    policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    fields = models.JSONField()
+    actor = models.CharField(max_length=200)
+    saved_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["policy", "-number"]
+        constraints = [
+            models.UniqueConstraint(fields=["policy", "number"], name="policy_version_number_is_unique"),
+            models.CheckConstraint(condition=Q(number__gte=1), name="policy_versions_start_at_1"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.policy_id} #{self.number}"

@@ -48,6 +48,9 @@ class Tool(models.Model):
     version = models.PositiveBigIntegerField(
         default=0, help_text="The catalog's version when what is searched last changed."
     )
+    facts_version = models.PositiveBigIntegerField(
+        default=0, help_text="The catalog's version when what decides about it last changed."
+    )
     first_seen_at = models.DateTimeField()
     changed_at = models.DateTimeField()
     gone_at = models.DateTimeField(null=True, blank=True)
@@ -62,6 +65,7 @@ class Tool(models.Model):
             models.Index(fields=["loading", "qualified_name"], name="tool_by_loading"),
             models.Index(fields=["-changed_at"], name="tool_by_change"),
             models.Index(fields=["version"], name="tool_by_version"),
+            models.Index(fields=["facts_version"], name="tool_by_facts_version"),
         ]
         constraints = [
             models.UniqueConstraint(fields=["server", "name"], name="tool_name_is_unique_in_its_server"),

@@ -7,17 +7,16 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
-from catalog.domain.choices import Transport
 from catalog.domain.errors import NotFound
 from catalog.domain.sizes import tokens_of
-from catalog.models import Job, RefreshRun, Server
+from catalog.models import Change, Job, RefreshRun, Server
+from catalog.models.changes import Action, Subject
 from catalog.models.jobs import JobKind
 from catalog.selectors.paging import Page, cut_page
 from catalog.selectors.totals import Totals, read_totals
 
 HISTORY_ROWS = 20
 ATTENTION_ROWS = 8
-DEMO_OWN_SERVER = "workshop"
 ACTIVE_TOOLS = Q(tools__gone_at=None, tools__hidden=False)
 
 
@@ -100,9 +99,10 @@ def servers_needing_attention() -> list[Server]:
     return list(troubled.order_by("-failures", "name")[:ATTENTION_ROWS])
 
 
-def has_own_servers() -> bool:
-    """Whether somebody has added a server; the demo brings snapshots and one server of its own."""
-    return Server.objects.exclude(Q(transport=Transport.SNAPSHOT) | Q(name=DEMO_OWN_SERVER)).exists()
+def has_servers_beside(maker: str) -> bool:
+    """Whether anybody but this maker has added a server: the demo is the program's own doing."""
+    added = Change.objects.filter(subject=Subject.SERVER, action=Action.CREATED)
+    return added.exclude(actor=maker).exists()
 
 
 def _with_sizes() -> QuerySet[Any]:

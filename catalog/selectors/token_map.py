@@ -13,11 +13,12 @@ BAR_ROWS = 12
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """One rectangle of the treemap; `value` in tokens, `url` where it leads."""
+    """One rectangle of the treemap; `value` in tokens, `url` where it leads. The rest is many small ones."""
 
     name: str
     value: int
     url: str
+    is_rest: bool = False
     children: "list[Area]" = field(default_factory=list)
 
 
@@ -25,13 +26,13 @@ class Area:
 class TokenMap:
     rows: list[ServerRow]
     areas: list[Area]
-    other_servers: int
+    is_cut: bool  # there are more servers than the map can show
 
 
 def read_token_map(totals: Totals) -> TokenMap:
     """The largest servers and, within them, the largest tools; the rest is summed up."""
     rows = largest_servers(TREEMAP_SERVERS, totals)
-    return TokenMap(rows=rows[:BAR_ROWS], areas=_areas(rows), other_servers=max(0, len(rows) - BAR_ROWS))
+    return TokenMap(rows=rows[:BAR_ROWS], areas=_areas(rows), is_cut=len(rows) == TREEMAP_SERVERS)
 
 
 def _areas(rows: list[ServerRow]) -> list[Area]:
@@ -45,5 +46,5 @@ def _server_area(row: ServerRow, shown: list[Area]) -> Area:
     url = row.server.get_absolute_url()
     rest_tokens = row.tokens - sum(area.value for area in shown)
     if len(shown) < row.tools and rest_tokens > 0:
-        shown = [*shown, Area(f"{row.tools - len(shown)} more", rest_tokens, url)]
-    return Area(row.server.name, row.tokens, url, shown)
+        shown = [*shown, Area(f"{row.tools - len(shown)} more", rest_tokens, url, is_rest=True)]
+    return Area(row.server.name, row.tokens, url, children=shown)

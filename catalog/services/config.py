@@ -12,6 +12,7 @@ from catalog.domain.dialects import Config, Dialect, Rendered, ServerEntry
 from catalog.domain.dialects.secrets import hide_secrets
 from catalog.domain.errors import NotFound
 from catalog.models import Policy, Server
+from catalog.selectors.facts import read_policy
 from catalog.services import changes, policies, servers
 
 
@@ -66,7 +67,7 @@ def export_config(
 ) -> Rendered:
     """The catalog's servers and a policy as a file. Secrets are `${NAME}` references unless an admin asks."""
     changes.require(actor, Role.ADMIN if secrets else Role.VIEWER)
-    policy = policies.read_policy(_find_policy(policy_slug))
+    policy = read_policy(_find_policy(policy_slug))
     entries = [servers.read_entry(server) for server in Server.objects.exclude(transport=Transport.SNAPSHOT)]
     return dialects.render(dialect, entries, policy, secrets=secrets)
 
@@ -100,6 +101,6 @@ def _keep_values(
 
 
 def _differing(policy: Policy, wanted: Mapping[str, object]) -> dict[str, object]:
-    before = policies.read_policy(policy)
+    before = read_policy(policy)
     after = before.change(wanted).to_mapping()
     return {name: after[name] for name, value in before.to_mapping().items() if after[name] != value}

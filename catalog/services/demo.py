@@ -13,8 +13,7 @@ from catalog.domain.connection import Connection
 from catalog.domain.definitions import Definition
 from catalog.models import Change, Server
 from catalog.models.changes import Action, Subject
-from catalog.models.jobs import JobKind
-from catalog.services import changes, connections, jobs, tools
+from catalog.services import changes, connections, followers, tools
 
 DEMO_FOLDER = Path(__file__).resolve().parent.parent / "demo"
 
@@ -27,7 +26,7 @@ def load_demo() -> bool:
         for path in sorted((DEMO_FOLDER / "servers").glob("*.json")):
             _load_snapshot(json.loads(path.read_text(encoding="utf-8")))
         _add_workshop()
-        jobs.request_job(kind=JobKind.UPDATE_INDEX)
+        followers.request_all()
     return True
 
 

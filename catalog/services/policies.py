@@ -1,23 +1,36 @@
-"""Policies as the domain knows them, and what changes them."""
+"""What changes a policy. Every save keeps the one before it, with who and when."""
 
 from collections.abc import Mapping
 from dataclasses import fields
 
 from django.db import transaction
+from django.db.models import ProtectedError
 
 from catalog.access import Role
 from catalog.domain import policy as domain
-from catalog.models import Policy
+from catalog.domain.errors import Conflict, InvalidInput, NotFound
+from catalog.models import Policy, PolicyVersion
 from catalog.models.changes import Action, Subject
-from catalog.services import changes
+from catalog.selectors.facts import read_policy
+from catalog.services import changes, decisions
 
-FIELD_NAMES = tuple(field.name for field in fields(domain.Policy))
+DEFAULT_SLUG = "default"
+_FIELD_NAMES = tuple(field.name for field in fields(domain.Policy))
 
 
-def read_policy(row: Policy) -> domain.Policy:
-    """The row as the domain's policy. It was valid when it was saved, so this never fails."""
-    values = {name: getattr(row, name) for name in FIELD_NAMES}
-    return domain.Policy.from_mapping(values)
+@transaction.atomic
+def create_policy(*, wanted: Mapping[str, object], actor: changes.Actor) -> Policy:
+    """Make a policy; fields left out take their defaults. Raises Conflict when the slug is taken."""
+    changes.require(actor, Role.EDITOR)
+    if "slug" not in wanted:
+        raise InvalidInput.at("policy.slug", "is missing")
+    made = domain.Policy.from_mapping(wanted)
+    if Policy.objects.filter(slug=made.slug).exists():
+        raise Conflict(f"there is a policy {made.slug} already")
+    row = Policy(slug=made.slug)
+    _save(row, made, actor)
+    _record(row, actor, Action.CREATED, {}, made.to_mapping())
+    return row
 
 
 @transaction.atomic
@@ -30,18 +43,65 @@ def change_policy(*, policy: Policy, changed: Mapping[str, object], actor: chang
     row = Policy.objects.select_for_update().get(pk=policy.pk)
     before = read_policy(row)
     after = before.change(changed)
+    if after.slug != before.slug:
+        raise InvalidInput.at("policy.slug", "cannot be changed: agents know the policy by it")
     if after == before:
         return False
-    for name in FIELD_NAMES:
-        value = getattr(after, name)
-        setattr(row, name, list(value) if isinstance(value, tuple) else value)
-    row.save(update_fields=[*FIELD_NAMES, "updated_at"])
-    changes.record(
-        actor=actor,
-        subject=Subject.POLICY,
-        name=row.slug,
-        action=Action.CHANGED,
-        before=before.to_mapping(),
-        after=after.to_mapping(),
-    )
+    _keep_first_version(row, before)
+    row.version += 1
+    _save(row, after, actor)
+    _record(row, actor, Action.CHANGED, before.to_mapping(), after.to_mapping())
     return True
+
+
+def roll_back(*, policy: Policy, number: int, actor: changes.Actor) -> bool:
+    """Make the policy what it was in a version. That is a change too, and can be rolled back."""
+    version = PolicyVersion.objects.filter(policy=policy, number=number).first()
+    if version is None:
+        raise NotFound(f"policy {policy.slug} has no version {number}")
+    return change_policy(policy=policy, changed=version.fields, actor=actor)
+
+
+@transaction.atomic
+def delete_policy(*, policy: Policy, actor: changes.Actor) -> None:
+    """Raises Conflict for `default`, and while keys or sessions use the policy."""
+    changes.require(actor, Role.ADMIN)
+    if policy.slug == DEFAULT_SLUG:
+        raise Conflict("the policy default serves keys made without one, and stays")
+    before = read_policy(policy).to_mapping()
+    try:
+        policy.delete()
+    except ProtectedError:
+        raise Conflict(f"keys or sessions use the policy {policy.slug}") from None
+    _record(policy, actor, Action.DELETED, before, {})
+
+
+def _save(row: Policy, wanted: domain.Policy, actor: changes.Actor) -> None:
+    for name in _FIELD_NAMES:
+        value = getattr(wanted, name)
+        setattr(row, name, list(value) if isinstance(value, tuple) else value)
+    row.save()
+    _keep_version(row, wanted, actor.label)
+    decisions.request_decisions()
+
+
+def _keep_first_version(row: Policy, fields_before: domain.Policy) -> None:
+    """A policy that a migration made has no version yet; its first change keeps it."""
+    if not row.versions.exists():
+        _keep_version(row, fields_before, changes.SYSTEM.label)
+
+
+def _keep_version(row: Policy, wanted: domain.Policy, actor: str) -> None:
+    PolicyVersion.objects.create(policy=row, number=row.version, fields=wanted.to_mapping(), actor=actor)
+
+
+def _record(
+    row: Policy,
+    actor: changes.Actor,
+    action: Action,
+    before: Mapping[str, object],
+    after: Mapping[str, object],
+) -> None:
+    changes.record(
+        actor=actor, subject=Subject.POLICY, name=row.slug, action=action, before=before, after=after
+    )

@@ -23,7 +23,7 @@ from catalog.domain.definitions import Definition
 from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobKind
 from catalog.sealing import SealBroken
-from catalog.services import connections, jobs, tools
+from catalog.services import connections, followers, jobs, tools
 
 FIRST_RETRY_AFTER_SECONDS = 30
 LONGEST_RETRY_AFTER_SECONDS = 3600
@@ -113,7 +113,7 @@ def _store_listing(job: Job, server: Server, listing: Listing, started_at: datet
         stderr_tail=listing.stderr_tail,
     )
     if stored.touched:
-        jobs.request_job(kind=JobKind.UPDATE_INDEX)
+        followers.request_all()
 
 
 @transaction.atomic

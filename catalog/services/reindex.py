@@ -25,10 +25,15 @@ def run_update(job: Job) -> None:
     bring_up_to_date()
 
 
+def request_update() -> None:
+    """Ask for the index to follow a change. A burst of changes is one job."""
+    jobs.request_job(kind=JobKind.UPDATE_INDEX)
+
+
 def request_if_behind() -> None:
     """Ask for an update when the index is missing, damaged or older than the catalog, whatever the cause."""
     if _known_version() < CatalogVersion.current():
-        jobs.request_job(kind=JobKind.UPDATE_INDEX)
+        request_update()
 
 
 def bring_up_to_date() -> None:

@@ -11,7 +11,8 @@ from catalog.domain.dialects import ServerEntry
 from catalog.domain.errors import InvalidInput
 from catalog.models import Server
 from catalog.models.changes import Action, Subject
-from catalog.services import changes, connections, refresh
+from catalog.services import changes, connections, decisions, refresh
+from catalog.services.tools import mark_facts_changed
 
 
 def read_entry(server: Server) -> ServerEntry:
@@ -61,6 +62,8 @@ def store_entry(*, entry: ServerEntry, actor: changes.Actor) -> Server:
     server.defer_loading = entry.defer_loading
     server.next_refresh_at = timezone.now()
     server.save()
+    mark_facts_changed(server.tools.all())
+    decisions.request_decisions()
     after = describe(server)
     if before == after and not is_same_address:
         after["secrets"] = "replaced"
@@ -78,6 +81,8 @@ def set_defer_loading(*, server: Server, defer_loading: bool | None, actor: chan
     before: dict[str, object] = {"deferLoading": row.defer_loading}
     row.defer_loading = defer_loading
     row.save(update_fields=["defer_loading", "updated_at"])
+    mark_facts_changed(row.tools.all())
+    decisions.request_decisions()
     _record(row, actor, before, {"deferLoading": defer_loading})
 
 

@@ -14,8 +14,7 @@ from catalog.domain.definitions import Definition
 from catalog.domain.errors import Conflict
 from catalog.models import Server
 from catalog.models.changes import Action, Subject
-from catalog.models.jobs import JobKind
-from catalog.services import changes, jobs, tools
+from catalog.services import changes, followers, tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ def import_snapshots(
     """
     imported = [_import_one(name, definitions, actor) for name, definitions in definitions_by_server.items()]
     if any(one.stored.touched for one in imported):
-        jobs.request_job(kind=JobKind.UPDATE_INDEX)
+        followers.request_all()
     return imported
 
 

@@ -9,11 +9,9 @@ from catalog.domain.choices import Loading
 from catalog.domain.errors import InvalidInput
 from catalog.models import Tool
 from catalog.models.changes import Action, Subject
-from catalog.models.jobs import JobKind
-from catalog.services import changes, jobs
-from catalog.services.tools import mark_changed
+from catalog.services import changes, decisions, reindex
+from catalog.services.tools import mark_changed, mark_facts_changed
 
-SEARCHED_SETTINGS = ("keywords", "hidden")
 MAX_KEYWORDS = 50
 MAX_KEYWORD_CHARS = 60
 
@@ -49,9 +47,12 @@ def change_tool(
         before=before,
         after=after,
     )
-    if any(after[name] != before[name] for name in SEARCHED_SETTINGS):
+    if after["keywords"] != before["keywords"]:
         mark_changed([row.pk])
-        jobs.request_job(kind=JobKind.UPDATE_INDEX)
+        reindex.request_update()
+    else:
+        mark_facts_changed(Tool.objects.filter(pk=row.pk))
+    decisions.request_decisions()
     return row
 
 

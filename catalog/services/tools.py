@@ -11,6 +11,7 @@ from catalog.domain import names
 from catalog.domain.choices import Kind
 from catalog.domain.definitions import Definition
 from catalog.models import CatalogVersion, Policy, Server, Tool, ToolRevision
+from catalog.models.tools import ToolQuerySet
 
 BATCH_ROWS = 500
 DEFINITION_FIELDS = (
@@ -69,9 +70,15 @@ def store_definitions(*, server: Server, definitions: Sequence[Definition], now:
 
 
 def mark_changed(tool_ids: Sequence[int]) -> None:
-    """Give tools the catalog's next version, so that every index sees what it has to catch up with."""
+    """Give tools the catalog's next version: index and decisions have to catch up with them."""
     if tool_ids:
-        Tool.objects.filter(pk__in=tool_ids).update(version=CatalogVersion.advance())
+        version = CatalogVersion.advance()
+        Tool.objects.filter(pk__in=tool_ids).update(version=version, facts_version=version)
+
+
+def mark_facts_changed(tools: ToolQuerySet) -> None:
+    """The same for what only the decisions look at: settings of a tool or its server."""
+    tools.update(facts_version=CatalogVersion.advance())
 
 
 def _create_tools(server: Server, definitions: Sequence[Definition], now: datetime) -> list[int]:

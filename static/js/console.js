@@ -5,7 +5,7 @@ const TOAST_STAYS_MS = 6000;
 const CHORD_WITHIN_MS = 1000;
 const PLACES = { o: "overview", s: "servers", t: "tools", p: "policies", c: "console", k: "keys", h: "changes" };
 
-let chordStartedAt = 0;
+let chordStartedAt = -Infinity;
 
 function isTyping(element) {
   return element.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(element.tagName);
@@ -28,7 +28,7 @@ function onKey(event) {
   if (event.key === "Escape") closeMenus(null);
   if (isTyping(event.target)) return;
   if (event.timeStamp - chordStartedAt < CHORD_WITHIN_MS && event.key !== "g") {
-    chordStartedAt = 0;
+    chordStartedAt = -Infinity;
     goTo(event.key);
   } else if (event.key === "g") {
     chordStartedAt = event.timeStamp;

@@ -35,13 +35,15 @@ function walk(areas, visit) {
 function paint(areas, element) {
   const accent = colourOf("--accent");
   const surface = colourOf("--surface");
+  const neutral = colourOf("--line");
   let largest = 1;
   let total = 1;
-  walk(areas, (area) => { if (!area.children.length) largest = Math.max(largest, area.value); });
+  walk(areas, (area) => { if (!area.children.length && !area.is_rest) largest = Math.max(largest, area.value); });
   for (const area of areas) total += area.value;
   const pixelsPerToken = (element.clientWidth * element.clientHeight) / total;
   walk(areas, (area) => {
-    const colour = mix(surface, accent, 0.3 + 0.7 * Math.sqrt(area.value / largest));
+    const strength = 0.3 + 0.7 * Math.sqrt(area.value / largest);
+    const colour = area.is_rest ? neutral : mix(surface, accent, strength);
     area.itemStyle = { color: rgb(colour) };
     area.label = {
       show: Math.sqrt(area.value * pixelsPerToken) >= LEAST_LABEL_SIDE_PX,

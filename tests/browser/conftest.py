@@ -7,7 +7,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Page,
+    Request,
+    Response,
+    StorageState,
+    expect,
+    sync_playwright,
+)
 
 from tests.instance import Instance, running_instance
 
@@ -23,6 +32,8 @@ OPTIONS = [
 ]
 # What a browser reports of a request that the reader's next click made needless.
 ABORTED = "net::ERR_ABORTED"
+
+TIMEOUT_MS = 15_000
 
 OpenPage = Callable[..., Page]
 
@@ -74,23 +85,39 @@ class Watch:
             self.troubles.append(f"status {response.status}: {response.url}")
 
 
+@pytest.fixture(scope="package")
+def signed_in_state(instance: Instance, browser: Browser) -> StorageState:
+    """The cookies of one sign-in, for every page that does not try the sign-in itself."""
+    context = browser.new_context(base_url=instance.url)
+    page = context.new_page()
+    page.goto("/sign-in/")
+    sign_in(page, instance)
+    state = context.storage_state()
+    context.close()
+    return state
+
+
 @pytest.fixture
-def open_page(instance: Instance, browser: Browser) -> Iterator[OpenPage]:
-    """Makes pages in browsers of their own, signed in as the admin; at the end none may have had trouble."""
+def open_page(instance: Instance, browser: Browser, signed_in_state: StorageState) -> Iterator[OpenPage]:
+    """Opens an address in a browser of its own, as the admin; at the end none may have had trouble."""
     watches: list[Watch] = []
     contexts = []
 
-    def make(*, width: int = 1440, is_signed_in: bool = True, **settings: Any) -> Page:
-        viewport = {"width": width, "height": 900}
-        context = browser.new_context(base_url=instance.url, viewport=viewport, **settings)  # type: ignore[arg-type]
+    def make(path: str = "/", *, width: int = 1440, is_signed_in: bool = True, **settings: Any) -> Page:
+        context = browser.new_context(
+            base_url=instance.url,
+            viewport={"width": width, "height": 900},
+            storage_state=signed_in_state if is_signed_in else None,
+            **settings,
+        )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(TIMEOUT_MS)
         watches.append(Watch(page, instance.url))
-        if is_signed_in:
-            sign_in(page, instance)
+        page.goto(path)
         return page
 
+    expect.set_options(timeout=TIMEOUT_MS)
     yield make
     for context in contexts:
         context.close()
@@ -98,7 +125,7 @@ def open_page(instance: Instance, browser: Browser) -> Iterator[OpenPage]:
 
 
 def sign_in(page: Page, instance: Instance) -> None:
-    page.goto("/sign-in/")
+    """Fill in the form that is open."""
     page.get_by_label("User name").fill("admin")
     page.get_by_label("Password").fill(instance.password)
     page.get_by_role("button", name="Sign in").click()

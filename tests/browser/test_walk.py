@@ -30,8 +30,7 @@ def test_menu_leads_through_all_pages(open_page: OpenPage, scheme: str, backgrou
 
 
 def test_details_open_from_the_lists(open_page: OpenPage) -> None:
-    page = open_page()
-    page.goto("/servers/")
+    page = open_page("/servers/")
     page.get_by_role("link", name="github").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("github")
     page.get_by_role("link", name="create_pull_request", exact=True).click()
@@ -54,7 +53,7 @@ def test_narrow_screen_has_the_menu_and_no_sideways_scrolling(open_page: OpenPag
 def test_everything_can_be_read_and_filtered_without_javascript(
     open_page: OpenPage, instance: Instance
 ) -> None:
-    page = open_page(width=390, java_script_enabled=False, is_signed_in=False)
+    page = open_page("/sign-in/", width=390, java_script_enabled=False, is_signed_in=False)
     sign_in(page, instance)
     for entry in ENTRIES:
         page.get_by_label("Menu", exact=True).click()
@@ -72,8 +71,7 @@ def test_everything_can_be_read_and_filtered_without_javascript(
 
 
 def test_wrong_password_is_told(open_page: OpenPage) -> None:
-    page = open_page(is_signed_in=False)
-    page.goto("/tools/")
+    page = open_page("/tools/", is_signed_in=False)
     page.get_by_label("User name").fill("admin")
     page.get_by_label("Password").fill("wrong")
     page.get_by_role("button", name="Sign in").click()
@@ -81,8 +79,7 @@ def test_wrong_password_is_told(open_page: OpenPage) -> None:
 
 
 def test_sign_in_leads_back_and_sign_out_ends_it(open_page: OpenPage, instance: Instance) -> None:
-    page = open_page(is_signed_in=False)
-    page.goto("/tools/?q=issue")
+    page = open_page("/tools/?q=issue", is_signed_in=False)
     page.get_by_label("User name").fill("admin")
     page.get_by_label("Password").fill(instance.password)
     page.get_by_role("button", name="Sign in").click()

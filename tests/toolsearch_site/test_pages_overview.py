@@ -10,6 +10,8 @@ from pytest_django import DjangoAssertNumQueries
 from catalog.access import Role
 from catalog.domain.choices import Transport
 from catalog.models import Server
+from catalog.models.changes import Action, Subject
+from catalog.selectors import token_map, totals
 from catalog.services.demo import load_demo
 from tests.pages import HTMX, signed_in, text_of, visible_text
 from tests.rows import make_change, make_server, make_tool
@@ -53,8 +55,15 @@ def test_map_holds_servers_and_their_tools_with_where_they_lead() -> None:
             "name": "</script>",
             "value": tool.tokens,
             "url": server.get_absolute_url(),
+            "is_rest": False,
             "children": [
-                {"name": "read", "value": tool.tokens, "url": tool.get_absolute_url(), "children": []}
+                {
+                    "name": "read",
+                    "value": tool.tokens,
+                    "url": tool.get_absolute_url(),
+                    "is_rest": False,
+                    "children": [],
+                }
             ],
         }
     ]
@@ -84,7 +93,7 @@ def test_first_steps_stay_until_a_server_of_ones_own_is_there() -> None:
     assert "The catalog is empty" in visible_text(client.get("/"))
     assert load_demo()
     assert "You are looking at the demo catalog" in visible_text(client.get("/"))
-    make_server(transport=Transport.HTTP, url="https://example.org/mcp")
+    make_change(actor="ada", subject=Subject.SERVER, action=Action.CREATED)
     assert "First steps" not in visible_text(client.get("/"))
 
 
@@ -103,3 +112,14 @@ def test_needs_sign_in_and_a_role_and_only_reads(client: Client) -> None:
     assert client.get("/").headers["Location"] == "/sign-in/?next=/"
     assert signed_in(Role.NONE).get("/").status_code == 403
     assert signed_in(Role.ADMIN).post("/").status_code == 405
+
+
+def test_small_tools_of_a_large_catalog_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_map, "TREEMAP_TOOLS", 1)
+    server = make_server()
+    for name, chars in (("large", 400), ("small", 40), ("tiny", 4)):
+        make_tool(server=server, name=name, description="x" * chars)
+    (area,) = token_map.read_token_map(totals.read_totals()).areas
+    assert [child.name for child in area.children] == ["large", "2 more"]
+    assert [child.is_rest for child in area.children] == [False, True]
+    assert sum(child.value for child in area.children) == area.value

@@ -85,9 +85,6 @@ class TestStart:
             instance.output == f"CommandError: cannot listen on 127.0.0.1 port {port}: Address already in use"
         )
 
-    @pytest.mark.skipif(
-        "DATABASE_URL" in os.environ, reason="PostgreSQL: the run has a database that answers"
-    )
     def test_database_that_is_away_is_said_in_one_line(self, tmp_path: Path) -> None:
         variables = {
             "DATABASE_URL": "postgres://nobody@127.0.0.1:1/none",

@@ -12,7 +12,7 @@ from catalog.domain import dialects
 from catalog.domain.errors import ToolSearchError
 from catalog.domain.json_text import read_json
 from catalog.management.inputs import read_input
-from catalog.services import config
+from catalog.services import config, followers
 from catalog.services.changes import COMMAND_LINE
 
 
@@ -36,6 +36,7 @@ class Command(BaseCommand):
         except ToolSearchError as error:
             raise CommandError(str(error)) from None
         if not dry_run:
+            followers.bring_up_to_date()
             tasks.wake_workers()
         if options["json"]:
             self.stdout.write(json.dumps({**asdict(plan), "dry_run": dry_run}, indent=2))

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from catalog.domain.errors import ToolSearchError
 from catalog.domain.snapshots import parse_snapshot
 from catalog.management.inputs import read_input
-from catalog.services import reindex, snapshots
+from catalog.services import followers, snapshots
 from catalog.services.changes import COMMAND_LINE
 
 FROM_THE_LINES = "-"
@@ -27,7 +27,7 @@ class Command(BaseCommand):
             imported = snapshots.import_snapshots(definitions_by_server=found, actor=COMMAND_LINE)
         except ToolSearchError as error:
             raise CommandError(str(error)) from None
-        reindex.bring_up_to_date()
+        followers.bring_up_to_date()
         for one in imported:
             self._report(one)
 

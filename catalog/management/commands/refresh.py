@@ -12,7 +12,7 @@ from django.db import connection
 from catalog import tasks
 from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobState
-from catalog.services import jobs, refresh, reindex
+from catalog.services import followers, jobs, refresh
 
 POLL_SECONDS = 0.2
 WORKERS_ANSWER_WITHIN_SECONDS = 2.0
@@ -33,7 +33,7 @@ class Command(BaseCommand):
             self.stdout.write(f"asked for {len(requested)} refreshes")
             return
         self._watch(requested)
-        reindex.bring_up_to_date()
+        followers.bring_up_to_date()
         failed = self._report(requested)
         if failed:
             sys.exit(1)

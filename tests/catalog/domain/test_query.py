@@ -16,7 +16,7 @@ def test_plain_words_are_keywords() -> None:
 
 
 def test_select_names_tools_in_order_each_once() -> None:
-    parsed = parse_query("select: Read , `mcp__github__create_issue`,\"Edit\",Read,")
+    parsed = parse_query('select: Read , `mcp__github__create_issue`,"Edit",Read,')
     assert parsed == Select(("Read", "mcp__github__create_issue", "Edit"))
 
 

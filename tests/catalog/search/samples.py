@@ -18,12 +18,16 @@ def make_tool(number: int, server: str, name: str, description: str = "", **fiel
 
 TOOLS = (
     make_tool(1, "github", "create_issue", "Open a new issue in a repository.", parameters=(("title", ""),)),
-    make_tool(2, "github", "list_issues", "List issues of a repository.", parameters=(("state", "open or closed"),)),
+    make_tool(
+        2, "github", "list_issues", "List issues of a repository.", parameters=(("state", "open or closed"),)
+    ),
     make_tool(3, "github", "add_comment", "Comment on an issue.", parameters=(("body", "the text"),)),
     make_tool(4, "slack", "send_message", "Post a message to a channel.", parameters=(("channel", ""),)),
     make_tool(5, "slack", "list_channels", "All channels of the workspace."),
     make_tool(6, "weather", "getForecast", "Weather forecast for a city.", keywords="rain sunshine"),
-    make_tool(7, "jira", "create_issue", "Create a ticket in a project.", title="New ticket", hint="bug report"),
+    make_tool(
+        7, "jira", "create_issue", "Create a ticket in a project.", title="New ticket", hint="bug report"
+    ),
     make_tool(8, "bing-cn", "bing_search", "使用必应搜索指定的关键词"),
     make_tool(9, "files", "Read", "Read a file from disk.", qualified_name="Read", kind="builtin"),
 )

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catalog.search.arrays import open_arrays, write_arrays
+from catalog.search.arrays import Arrays, open_arrays, write_arrays
 from catalog.search.errors import IndexDamaged
 
-ARRAYS = {
+ARRAYS: Arrays = {
     "numbers": np.arange(10, dtype=np.int64),
     "empty": np.empty((0, 4), dtype=np.float32),
     "grid": np.eye(3, dtype=np.float32),
@@ -39,7 +39,7 @@ def test_a_mapped_file_outlives_its_removal(path: Path) -> None:
     assert file.arrays["numbers"].sum() == 45
 
 
-@pytest.mark.parametrize("place", [0, 9, 20, -100])
+@pytest.mark.parametrize("place", [0, 9, 20, -60])
 def test_a_changed_byte_is_noticed(path: Path, place: int) -> None:
     content = bytearray(path.read_bytes())
     content[place] ^= 0xFF

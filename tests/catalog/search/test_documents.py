@@ -10,14 +10,20 @@ def read(definition: dict[str, Any]) -> ToolDocument:
 
 
 def test_own_parameters_have_name_description_and_values() -> None:
-    schema = {"properties": {"state": {"title": "State", "description": "which", "enum": ["open", "closed", 3]}}}
+    schema = {
+        "properties": {"state": {"title": "State", "description": "which", "enum": ["open", "closed", 3]}}
+    }
     assert read({"name": "t", "inputSchema": schema}).parameters == (("state", "State which open closed"),)
 
 
 def test_nested_parameters_are_found_in_objects_lists_and_branches() -> None:
     inside = {"properties": {"deep": {"description": "down there"}}}
     schema = {
-        "properties": {"object": inside, "list": {"items": inside}, "either": {"anyOf": [inside, {"type": "null"}]}},
+        "properties": {
+            "object": inside,
+            "list": {"items": inside},
+            "either": {"anyOf": [inside, {"type": "null"}]},
+        },
     }
     document = read({"inputSchema": schema})
     assert [name for name, _ in document.parameters] == ["object", "list", "either"]
@@ -29,7 +35,7 @@ def test_depth_and_number_are_bounded() -> None:
     for _ in range(50):
         schema = {"properties": {"p": schema}}
     assert len(read({"inputSchema": schema}).nested) == MAX_DEPTH
-    wide = {"properties": {f"p{number}": {} for number in range(MAX_PARAMETERS + 1)}}
+    wide: dict[str, Any] = {"properties": {f"p{number}": {} for number in range(MAX_PARAMETERS + 1)}}
     assert len(read({"inputSchema": wide}).parameters) == MAX_PARAMETERS
 
 
@@ -39,7 +45,12 @@ def test_title_and_hint_come_from_where_servers_put_them() -> None:
 
 
 def test_what_has_the_wrong_type_counts_as_missing() -> None:
-    broken = {"name": 7, "description": None, "inputSchema": {"properties": ["x"], "items": 3, "anyOf": {}}, "_meta": []}
+    broken: dict[str, Any] = {
+        "name": 7,
+        "description": None,
+        "inputSchema": {"properties": ["x"], "items": 3, "anyOf": {}},
+        "_meta": [],
+    }
     assert read(broken) == ToolDocument(id=1, qualified_name="mcp__s__t", name="", server="s")
 
 

@@ -6,7 +6,9 @@ from catalog.search import words
 from catalog.search.words import document_terms
 
 
-@pytest.mark.parametrize("text", ["create_issue", "create-issue", "create.issue", "create issue", "CREATE_ISSUE"])
+@pytest.mark.parametrize(
+    "text", ["create_issue", "create-issue", "create.issue", "create issue", "CREATE_ISSUE"]
+)
 def test_signs_separate_words(text: str) -> None:
     assert document_terms(text) == document_terms("create issue")
 
@@ -40,13 +42,22 @@ def test_splits_into_single_characters_are_not_made(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [("Café", "cafe"), ("ｆｕｌｌ", "full"), ("ﬁle", "file"), ("STRASSE", "straße"), ("naïve", "NAIVE"), ("Ёлка", "елка")],
+    [
+        ("Café", "cafe"),
+        ("ｆｕｌｌ", "full"),
+        ("ﬁle", "file"),
+        ("STRASSE", "straße"),
+        ("naïve", "NAIVE"),
+        ("Ёлка", "елка"),
+    ],
 )
 def test_width_case_and_accents_do_not_matter(left: str, right: str) -> None:
     assert document_terms(left) == document_terms(right)
 
 
-@pytest.mark.parametrize(("left", "right"), [("issues", "issue"), ("deleting", "delete"), ("repositories", "repository")])
+@pytest.mark.parametrize(
+    ("left", "right"), [("issues", "issue"), ("deleting", "delete"), ("repositories", "repository")]
+)
 def test_endings_do_not_matter(left: str, right: str) -> None:
     assert document_terms(left) == document_terms(right)
 
@@ -56,7 +67,14 @@ def test_words_are_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "query"), [("使用必应搜索", "搜索"), ("データベース検索", "検索"), ("데이터베이스", "데이터"), ("画图", "画"), ("검색", "검")]
+    ("text", "query"),
+    [
+        ("使用必应搜索", "搜索"),
+        ("データベース検索", "検索"),
+        ("데이터베이스", "데이터"),
+        ("画图", "画"),
+        ("검색", "검"),
+    ],
 )
 def test_text_without_spaces_is_found_by_its_parts(text: str, query: str) -> None:
     (run,) = words.runs(query)
@@ -72,7 +90,11 @@ def test_marks_stay_with_their_letters() -> None:
 
 
 def test_stop_words_are_known_by_their_run() -> None:
-    assert [run.typed for run in words.runs("Please send it to the user's Id") if not run.is_stop] == ["send", "user", "Id"]
+    assert [run.typed for run in words.runs("Please send it to the user's Id") if not run.is_stop] == [
+        "send",
+        "user",
+        "Id",
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "!!!", "\x00", "\ud800", "🙂🙂", "___"])

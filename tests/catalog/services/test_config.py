@@ -45,7 +45,7 @@ class TestImport:
             8,
         )
         assert Server.objects.get(name="linear").defer_loading is True
-        assert Job.objects.open().count() == 2
+        assert Job.objects.open().filter(kind="refresh_server").count() == 2
 
     def test_second_time_changes_nothing(self) -> None:
         load()

@@ -47,7 +47,7 @@ def test_objects_and_lists_of_objects_have_children() -> None:
 
 
 def test_choices_of_objects_are_told_apart() -> None:
-    choices = [{"properties": {"a": {}}}, {"properties": {"b": {}}}]
+    choices: list[dict[str, Any]] = [{"properties": {"a": {}}}, {"properties": {"b": {}}}]
     assert [child.name for child in only({"oneOf": choices}).children] == ["oneOf 1", "oneOf 2"]
 
 
@@ -66,7 +66,7 @@ def test_depth_and_breadth_are_bounded() -> None:
     while node.children:
         node, depth = node.children[0], depth + 1
     assert depth == MAX_DEPTH
-    wide = {"properties": {f"p{number}": {} for number in range(1000)}}
+    wide: dict[str, Any] = {"properties": {f"p{number}": {} for number in range(1000)}}
     assert len(grow_tree(wide)) == MAX_NODES
 
 
@@ -78,6 +78,6 @@ def test_list_of_lists_without_end_is_cut() -> None:
 
 
 def test_nodes_are_bounded_over_the_whole_tree() -> None:
-    wide = {"type": "object", "properties": {f"p{number}": {} for number in range(100)}}
+    wide: dict[str, Any] = {"type": "object", "properties": {f"p{number}": {} for number in range(100)}}
     tree = grow_tree({"properties": {f"o{number}": wide for number in range(100)}})
     assert sum(1 + len(node.children) for node in tree) == MAX_NODES

@@ -1,0 +1,89 @@
+"""What a refresh costs past the network: storing 50-tool servers for the first time, and again with nothing changed.
+
+    python -m bench.refresh [TOOLS …]
+
+Real definitions from TOOLSEARCH_BENCH_DATA, on a database of its own in a temporary folder.
+"""
+
+import itertools
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+TOOLS_PER_SERVER = 50
+DEFAULT_SIZES = (100, 1_000, 10_000)
+HEADINGS = ("tools", "servers", "first s", "ms/tool", "unchanged s", "ms/tool", "ratio", "tool rows written")
+
+
+def main(sizes: tuple[int, ...]) -> None:
+    with tempfile.TemporaryDirectory(prefix="toolsearch-bench-") as folder:
+        os.environ |= {"TOOLSEARCH_DATA": folder, "DJANGO_SETTINGS_MODULE": "toolsearch_site.settings"}
+        import django  # noqa: PLC0415  the settings read the environment set above
+        from django.core.management import call_command  # noqa: PLC0415
+
+        django.setup()
+        call_command("migrate", verbosity=0)
+        print("".join(f"{heading:>18}" for heading in HEADINGS))
+        for size in sizes:
+            print("".join(f"{cell:>18}" for cell in _measure(size)))
+
+
+def _measure(size: int) -> Iterator[str]:
+    from catalog.models import CatalogVersion, Server  # noqa: PLC0415
+
+    Server.objects.all().delete()
+    listings = list(_read_listings(size))
+    servers = [
+        Server.objects.create(name=f"server-{number}", transport="stdio", command="none")
+        for number in range(len(listings))
+    ]
+    first = _refresh(servers, listings)
+    version = CatalogVersion.current()
+    again = _refresh(servers, listings)
+    yield f"{size:,}"
+    yield f"{len(servers):,}"
+    yield f"{first:.2f}"
+    yield f"{first / size * 1000:.3f}"
+    yield f"{again:.2f}"
+    yield f"{again / size * 1000:.3f}"
+    yield f"{again / first:.2f}"
+    yield str(CatalogVersion.current() - version)
+
+
+def _read_listings(size: int) -> Iterator[list[dict[str, Any]]]:
+    from django.conf import settings  # noqa: PLC0415
+
+    path = Path(settings.BENCH_DATA) / "catalog-10k" / "tools.jsonl"
+    with path.open(encoding="utf-8") as lines:
+        definitions = [json.loads(line) for line in itertools.islice(lines, size)]
+    for number, definition in enumerate(definitions):
+        del definition["server"]
+        definition["name"] = f"{definition['name'][:100]}_{number}"
+    for start in range(0, size, TOOLS_PER_SERVER):
+        yield definitions[start : start + TOOLS_PER_SERVER]
+
+
+def _refresh(servers: list[Any], listings: list[list[dict[str, Any]]]) -> float:
+    """Seconds to carry out one refresh job per server, as a worker would."""
+    from catalog.domain.connection import Listing  # noqa: PLC0415
+    from catalog.models.jobs import JobKind  # noqa: PLC0415
+    from catalog.services import jobs, refresh  # noqa: PLC0415
+
+    started = time.perf_counter()
+    for server, listing in zip(servers, listings, strict=True):
+        job = refresh.request_refresh(server=server)
+
+        def run(held: Any, given: tuple[Any, ...] = tuple(listing)) -> None:
+            refresh.run_refresh(held, list_tools=lambda *_, **__: Listing(given))
+
+        jobs.run_job(job_id=job.pk, holder="bench", handlers={JobKind.REFRESH_SERVER: run})
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main(tuple(int(size) for size in sys.argv[1:]) or DEFAULT_SIZES)

@@ -1,0 +1,55 @@
+"""Tools and policies as the deciding rules see them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from catalog.domain import policy
+from catalog.domain.choices import Kind, Loading
+from catalog.domain.facts import ToolFacts, asks_always_load
+from catalog.models import Policy
+from catalog.models.tools import ToolQuerySet
+
+_COLUMNS = (
+    "pk",
+    "qualified_name",
+    "name",
+    "chars",
+    "loading",
+    "meta",
+    "server__name",
+    "server__kind",
+    "server__defer_loading",
+)
+
+
+_POLICY_FIELDS = tuple(field.name for field in fields(policy.Policy))
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTool:
+    """A row's id beside its facts."""
+
+    id: int
+    facts: ToolFacts
+
+
+def read_policy(row: Policy) -> policy.Policy:
+    """It was valid when it was saved, so this never fails."""
+    return policy.Policy.from_mapping({name: getattr(row, name) for name in _POLICY_FIELDS})
+
+
+def read_facts(tools: ToolQuerySet) -> Iterator[KnownTool]:
+    """One query, without definitions."""
+    kinds, loadings = {kind.value: kind for kind in Kind}, {loading.value: loading for loading in Loading}
+    for pk, name, tool, chars, loading, meta, server, kind, defers in tools.values_list(*_COLUMNS):
+        facts = ToolFacts(
+            name=name,
+            tool=tool,
+            server=server,
+            kind=kinds[kind],
+            chars=chars,
+            loading=loadings[loading],
+            server_defers=defers,
+            always_load=asks_always_load(meta),
+        )
+        yield KnownTool(pk, facts)

@@ -1,0 +1,103 @@
+"""Words rule where they match, and meaning where they do not."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from catalog.domain.query import parse_query
+from catalog.search import generations, index
+from catalog.search.answers import answer
+from catalog.search.compiling import compile_documents
+from catalog.search.engine import SearchEngine
+from catalog.search.meaning import Encoder, Vectors, describe
+from catalog.search.request import SearchOutcome, SearchRequest, Visible
+from tests.catalog.search.samples import make_tool, names
+
+TOOLS = (
+    make_tool(1, "store", "delete_record", "Delete a record."),
+    make_tool(2, "store", "add_record", "Add a record."),
+    make_tool(3, "music", "play", "Play some loud music now."),
+)
+
+
+class Topics:
+    """Knows two ideas: doing away with things, and adding them."""
+
+    name = "topics-1"
+    dimensions = 3
+    coarse_dimensions = 3
+    _ideas = ({"delete", "erase", "scrub"}, {"add", "insert"}, {"music"})
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        rows = [
+            [len(idea & set(text.lower().replace(".", "").split())) for idea in self._ideas] for text in texts
+        ]
+        vectors = np.array(rows, dtype=np.float32).reshape(len(texts), 3)
+        scaled: Vectors = vectors / np.maximum(
+            np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-9)
+        )
+        return scaled
+
+
+def search(text: str, encoder: Encoder | None = None, **options: object) -> SearchOutcome:
+    used = encoder or Topics()
+    request = SearchRequest(parse_query(text), **options)  # type: ignore[arg-type]
+    return answer(compile_documents(TOOLS, used), request, used)
+
+
+def test_meaning_decides_where_words_hardly_match() -> None:
+    assert names(search("erase loud unheard things"))[0] == "mcp__store__delete_record"
+
+
+def test_words_decide_where_they_match() -> None:
+    assert names(search("insert play music"))[0] == "mcp__music__play"
+
+
+def test_a_query_without_a_known_word_stays_unmatched() -> None:
+    outcome = search("erase scrub")
+    assert (outcome.outcome, outcome.unmatched_terms) == ("no_match", ("erase", "scrub"))
+
+
+def test_meaning_shows_no_hidden_tool() -> None:
+    outcome = search("erase loud unheard things", visible=Visible.of([2, 3]), max_results=50)
+    assert "mcp__store__delete_record" not in names(outcome)
+
+
+def test_meaning_is_part_of_the_explanation() -> None:
+    hit = search("erase some record", explained=True).hits[0]
+    parts = {part.field: part.score for part in hit.parts}
+    assert parts["meaning"] > 0
+    assert sum(part.score for part in hit.parts) == pytest.approx(hit.score, rel=1e-3)
+
+
+def test_the_name_stands_out_in_what_is_encoded() -> None:
+    text = describe(make_tool(1, "gitHub", "createIssue", "d" * 1000, keywords="k"))
+    assert text.count("create Issue") == 2
+    assert text.startswith("git Hub")
+    assert len(text) < 500
+
+
+class TestOnDisk:
+    def test_vectors_are_kept_and_updated(self, tmp_path: Path) -> None:
+        folder = tmp_path / "index"
+        index.build(folder, TOOLS[:2], Topics())
+        index.update(folder, TOOLS[2:], [], Topics())
+        compiled = generations.open_current(folder)[1]
+        assert np.allclose(compiled.vectors, compile_documents(TOOLS, Topics()).vectors)
+
+    def test_vectors_of_another_encoder_are_not_used(self, tmp_path: Path) -> None:
+        folder = tmp_path / "index"
+        index.build(folder, TOOLS, None)
+        assert SearchEngine(folder, Topics()).snapshot().encoder is None
+        outcome = SearchEngine(folder, Topics()).search(SearchRequest(parse_query("erase record")))
+        assert outcome.hits
+
+    def test_an_update_with_another_encoder_encodes_all_anew(self, tmp_path: Path) -> None:
+        folder = tmp_path / "index"
+        index.build(folder, TOOLS[:2], None)
+        index.update(folder, TOOLS[2:], [], Topics())
+        assert SearchEngine(folder, Topics()).snapshot().compiled.vectors.shape == (3, 3)
+        index.update(folder, [], [3], None)
+        assert SearchEngine(folder, None).snapshot().compiled.vectors.shape == (2, 0)

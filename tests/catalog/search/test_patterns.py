@@ -1,0 +1,49 @@
+"""Regular expressions: what they are tried on, and that they come to an end."""
+
+import time
+
+import pytest
+
+from catalog.domain.errors import InvalidInput
+from catalog.search.request import Outcome
+from tests.catalog.search.samples import compile_tools, make_tool, match, names
+
+
+def test_each_text_is_tried_by_itself() -> None:
+    assert names(match("^mcp__jira")) == ["mcp__jira__create_issue"]
+    assert names(match("^getforecast$")) == ["mcp__weather__getForecast"]
+    assert names(match(r"from disk\.$")) == ["Read"]
+    assert names(match("^body$")) == ["mcp__github__add_comment"]
+    assert names(match("create_issue.*Open a new")) == []
+
+
+def test_names_come_before_descriptions() -> None:
+    tools = [make_tool(1, "a", "other", "all about cats"), make_tool(2, "b", "cats")]
+    assert names(match("cats", compile_tools(tools))) == ["mcp__b__cats", "mcp__a__other"]
+
+
+def test_lookaround_and_back_references_work() -> None:
+    assert names(match(r"^mcp__github__(?!list).*issue")) == ["mcp__github__create_issue"]
+    assert names(match(r"(.)\1ues")) == ["mcp__github__list_issues"]
+
+
+def test_results_are_limited() -> None:
+    assert len(match(".", max_results=3).hits) == 3
+
+
+def test_no_fit_is_no_match() -> None:
+    assert match("zzz").outcome == Outcome.NO_MATCH
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "*x", "a{2,1}", "(?P<x", "\\", r"\p{Nope}", "(?1)", "a**"])
+def test_an_invalid_pattern_is_refused(pattern: str) -> None:
+    with pytest.raises(InvalidInput, match="pattern: not a regular expression"):
+        match(pattern)
+
+
+def test_a_pattern_that_would_hang_is_refused_in_time() -> None:
+    compiled = compile_tools([make_tool(1, "s", "t", "a" * 5000 + "b")])
+    started = time.process_time()
+    with pytest.raises(InvalidInput, match="takes too long"):
+        match("(a|a|aa)+$", compiled)
+    assert time.process_time() - started < 1

@@ -1,0 +1,94 @@
+"""Every save of a policy keeps the one before it, and any of them can come back."""
+
+import pytest
+
+from catalog.access import Role
+from catalog.domain.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from catalog.models import Change, Job, Policy, PolicyVersion
+from catalog.selectors.facts import read_policy
+from catalog.services import policies
+from catalog.services.changes import COMMAND_LINE, Actor
+from sessions.services import keys
+
+pytestmark = pytest.mark.django_db
+
+
+def change(**changed: object) -> bool:
+    return policies.change_policy(policy=default(), changed=changed, actor=COMMAND_LINE)
+
+
+def default() -> Policy:
+    return Policy.objects.get(slug="default")
+
+
+class TestChange:
+    def test_keeps_the_version_before_and_says_who(self) -> None:
+        assert change(mode="auto", threshold=5000)
+        first, second = PolicyVersion.objects.order_by("number")
+        assert (first.fields["mode"], first.actor) == ("always", "toolsearch")
+        assert (second.fields["mode"], second.actor) == ("auto", "command line")
+        assert default().version == 2
+        record = Change.objects.get()
+        assert (record.before, record.after) == (
+            {"mode": "always", "threshold": None},
+            {"mode": "auto", "threshold": 5000},
+        )
+
+    def test_asks_for_the_decisions_to_follow(self) -> None:
+        change(mode="off")
+        assert Job.objects.get().kind == "decide"
+
+    def test_nothing_new_is_no_version(self) -> None:
+        assert not change(mode="always")
+        assert not PolicyVersion.objects.exists()
+        assert default().version == 1
+
+    def test_mistakes_are_all_named_and_change_nothing(self) -> None:
+        with pytest.raises(InvalidInput) as caught:
+            change(mode="sometimes", max_results=99)
+        assert {problem.place for problem in caught.value.errors} == {"policy.mode", "policy.max_results"}
+        assert default().mode == "always"
+
+    def test_slug_stays(self) -> None:
+        with pytest.raises(InvalidInput, match="cannot be changed"):
+            change(slug="other")
+
+    def test_viewers_may_not(self) -> None:
+        viewer = Actor(label="viewer", role=Role.VIEWER)
+        with pytest.raises(NotAllowed):
+            policies.change_policy(policy=default(), changed={"mode": "off"}, actor=viewer)
+
+
+class TestRollBack:
+    def test_brings_a_version_back_as_a_new_one(self) -> None:
+        before = read_policy(default())
+        change(mode="auto", never_defer=["a*"], visible=["b*"])
+        policies.roll_back(policy=default(), number=1, actor=COMMAND_LINE)
+        assert read_policy(default()) == before
+        assert list(PolicyVersion.objects.values_list("number", flat=True)) == [3, 2, 1]
+
+    def test_version_that_never_was(self) -> None:
+        with pytest.raises(NotFound):
+            policies.roll_back(policy=default(), number=9, actor=COMMAND_LINE)
+
+
+class TestCreateAndDelete:
+    def test_new_policy_has_the_defaults_and_a_first_version(self) -> None:
+        row = policies.create_policy(wanted={"slug": "lean", "mode": "auto"}, actor=COMMAND_LINE)
+        assert (row.mode, row.max_results, row.version) == ("auto", 5, 1)
+        assert row.versions.get().fields["slug"] == "lean"
+
+    def test_taken_slug_is_a_conflict(self) -> None:
+        with pytest.raises(Conflict):
+            policies.create_policy(wanted={"slug": "default"}, actor=COMMAND_LINE)
+
+    def test_default_stays_and_so_does_one_in_use(self) -> None:
+        with pytest.raises(Conflict, match="default"):
+            policies.delete_policy(policy=default(), actor=COMMAND_LINE)
+        row = policies.create_policy(wanted={"slug": "lean"}, actor=COMMAND_LINE)
+        made = keys.create_key(name="agent", actor=COMMAND_LINE, policy=row)
+        with pytest.raises(Conflict, match="keys or sessions use"):
+            policies.delete_policy(policy=row, actor=COMMAND_LINE)
+        made.key.delete()
+        policies.delete_policy(policy=row, actor=COMMAND_LINE)
+        assert not Policy.objects.filter(slug="lean").exists()
