@@ -116,30 +116,33 @@ class FastMcpSearch:
     def __init__(self, max_results: int = 5) -> None:
         self._max_results = max_results
         self._runner = asyncio.Runner()
+        self._client: Client[Any] | None = None
 
     def build(self, documents: Sequence[ToolDocument], folder: Path) -> None:
         self._ids: dict[str, int] = {}
-        self._server = FastMCP("catalog")
+        server = FastMCP("catalog")
         for document in documents:
-            self._server.add_tool(self._make_tool(document))
-        self._server.add_transform(BM25SearchTransform(max_results=self._max_results))
+            server.add_tool(self._make_tool(document))
+        server.add_transform(BM25SearchTransform(max_results=self._max_results))
+        self._runner.run(self._connect(server))
 
     def open(self, folder: Path) -> None:
         raise NotImplementedError("it lives in memory")
 
     def update(self, documents: Sequence[ToolDocument], changed: Sequence[ToolDocument]) -> None:
         self.build(documents, Path())
-        self.search("a", 1)
 
     def search(self, text: str, count: int) -> list[int]:
-        found = self._runner.run(self._call(text))
+        assert self._client is not None
+        result = self._runner.run(self._client.call_tool("search_tools", {"query": text}))
+        found: list[dict[str, Any]] = (result.structured_content or {}).get("result", [])
         return [self._ids[tool["name"]] for tool in found][:count]
 
-    async def _call(self, text: str) -> list[dict[str, Any]]:
-        async with Client(self._server) as client:
-            result = await client.call_tool("search_tools", {"query": text})
-        found: list[dict[str, Any]] = (result.structured_content or {}).get("result", [])
-        return found
+    async def _connect(self, server: FastMCP[Any]) -> None:
+        if self._client is not None:
+            await self._client.close()
+        self._client = Client(server)
+        await self._client.__aenter__()
 
     def _make_tool(self, document: ToolDocument) -> Tool:
         """Named as a mounted server's tool is; a name that is taken gets a number."""

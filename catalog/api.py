@@ -18,5 +18,11 @@ router = Router(tags=["catalog"])
 def get_health(request: HttpRequest) -> Status[HealthOut]:
     """200 while polls and searches are answered; 503 when they cannot be. Needs no key."""
     found = health.read_health()
-    answer = HealthOut(status=found.status, database=found.database, index=found.index, worker=found.worker)
+    answer = HealthOut(
+        status=found.status,
+        database=found.database,
+        index=found.index,
+        worker=found.worker,
+        decisions=found.decisions,
+    )
     return Status(200 if found.can_serve else 503, answer)

@@ -10,3 +10,4 @@ class HealthOut(Schema):
     database: str = Field(examples=["ok"])
     index: str = Field(examples=["ok"])
     worker: str = Field(examples=["ok"])
+    decisions: str = Field(examples=["ok"])

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from django.db.models import F
+
 from catalog.domain.errors import Unavailable
-from catalog.models import DecidedList, Decision, Policy
+from catalog.models import CatalogVersion, DecidedList, Decision, Policy
 
 ATTEMPTS = 10
 
@@ -28,6 +30,14 @@ class DecidedTools:
     @property
     def is_active(self) -> bool:
         return any(tool.outcome == "defer" for tool in self.tools)
+
+
+def count_behind() -> int:
+    """Policies whose decided list does not follow the catalog or the policy yet."""
+    following = DecidedList.objects.filter(
+        catalog_version__gte=CatalogVersion.current(), policy_version=F("policy__version")
+    )
+    return Policy.objects.count() - following.count()
 
 
 def read_decided(policy: Policy) -> DecidedTools:

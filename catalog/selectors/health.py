@@ -10,6 +10,7 @@ from django.utils import timezone
 from catalog.models import Heartbeat
 from catalog.search import generations
 from catalog.search.errors import IndexDamaged
+from catalog.selectors.decisions import count_behind
 
 WORKER_PART = "worker"
 WORKER_IS_LATE_AFTER = timedelta(seconds=20)
@@ -22,6 +23,7 @@ class Health:
     database: str
     index: str
     worker: str
+    decisions: str
 
     @property
     def can_serve(self) -> bool:
@@ -32,15 +34,21 @@ class Health:
     def status(self) -> str:
         if not self.can_serve:
             return "unavailable"
-        return "ok" if self.index == self.worker == "ok" else "degraded"
+        return "ok" if self.index == self.worker == self.decisions == "ok" else "degraded"
 
 
 def read_health() -> Health:
     try:
         heartbeat = Heartbeat.objects.filter(part=WORKER_PART).first()
+        behind = count_behind()
     except DatabaseError:
-        return Health(database="cannot be reached", index="unknown", worker="unknown")
-    return Health(database="ok", index=_judge_index(), worker=_judge_worker(heartbeat))
+        return Health(database="cannot be reached", index="unknown", worker="unknown", decisions="unknown")
+    return Health(
+        database="ok",
+        index=_judge_index(),
+        worker=_judge_worker(heartbeat),
+        decisions=f"{behind} {'policy' if behind == 1 else 'policies'} behind" if behind else "ok",
+    )
 
 
 def _judge_worker(heartbeat: Heartbeat | None) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from django.db import transaction
-from django.db.models import F
 
 from catalog.domain import decide as domain
 from catalog.domain.facts import ToolFacts
@@ -11,6 +10,7 @@ from catalog.domain.policy import Policy as DomainPolicy
 from catalog.models import CatalogVersion, DecidedList, Decision, Job, Policy, Tool
 from catalog.models.jobs import JobKind
 from catalog.models.tools import ToolQuerySet
+from catalog.selectors.decisions import count_behind
 from catalog.selectors.facts import read_facts, read_policy
 from catalog.services import jobs
 from catalog.services.tallies import KeptDecision, Tally
@@ -28,14 +28,6 @@ def request_decisions() -> None:
 def request_if_behind() -> None:
     if count_behind():
         request_decisions()
-
-
-def count_behind() -> int:
-    """Policies whose decided list does not follow the catalog or the policy yet."""
-    following = DecidedList.objects.filter(
-        catalog_version__gte=CatalogVersion.current(), policy_version=F("policy__version")
-    )
-    return Policy.objects.count() - following.count()
 
 
 def run_decisions(job: Job) -> None:

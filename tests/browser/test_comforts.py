@@ -10,14 +10,14 @@ from tests.browser.test_walk import DARK_PAGE, LIGHT_PAGE, background_of
 
 def test_theme_is_chosen_at_once_and_kept(open_page: OpenPage) -> None:
     page = open_page(color_scheme="light")
-    page.get_by_label("Your menu").click()
+    page.locator("summary", has_text="Your menu").click()
     with page.expect_response("**/theme/"):
         page.get_by_role("button", name="Dark").locator("visible=true").click()
     assert background_of(page) == DARK_PAGE
     page.goto("/tools/")
     assert page.locator("html").get_attribute("data-bs-theme") == "dark"
     assert background_of(page) == DARK_PAGE
-    page.get_by_label("Your menu").click()
+    page.locator("summary", has_text="Your menu").click()
     with page.expect_response("**/theme/"):
         page.get_by_role("button", name="System").locator("visible=true").click()
     assert background_of(page) == LIGHT_PAGE
@@ -136,7 +136,7 @@ def test_key_is_shown_once_and_can_be_revoked(open_page: OpenPage) -> None:
 
 def test_menus_close_when_one_clicks_elsewhere(open_page: OpenPage) -> None:
     page = open_page()
-    page.get_by_label("Your menu").click()
+    page.locator("summary", has_text="Your menu").click()
     expect(page.get_by_role("link", name="Account", exact=True)).to_have_count(1)
     page.locator("h1").click()
     expect(page.get_by_role("link", name="Account", exact=True)).to_have_count(0)

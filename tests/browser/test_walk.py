@@ -84,6 +84,6 @@ def test_sign_in_leads_back_and_sign_out_ends_it(open_page: OpenPage, instance: 
     page.get_by_label("Password").fill(instance.password)
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url("**/tools/?q=issue")
-    page.get_by_label("Your menu").click()
+    page.locator("summary", has_text="Your menu").click()
     page.get_by_role("button", name="Sign out").locator("visible=true").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")

@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from catalog import tasks
 from catalog.models import Heartbeat, Job
 from catalog.selectors import health
-from catalog.services import reindex
+from catalog.services import followers
 
 URL = "/api/v1/health"
 
@@ -19,11 +19,11 @@ URL = "/api/v1/health"
 @pytest.mark.django_db
 class TestHealth:
     def test_all_parts_ok(self, client: Client) -> None:
-        reindex.bring_up_to_date()
+        followers.bring_up_to_date()
         tasks.sweep_jobs()
         answer = client.get(URL)
         assert answer.status_code == 200
-        assert answer.json() == {"status": "ok", "database": "ok", "index": "ok", "worker": "ok"}
+        assert answer.json() == {"status": "ok", "database": "ok", "index": "ok", "worker": "ok", "decisions": "ok"}
 
     def test_new_instance_serves_but_is_degraded(self, client: Client) -> None:
         answer = client.get(URL)
@@ -33,14 +33,15 @@ class TestHealth:
             "database": "ok",
             "index": "missing",
             "worker": "never seen",
+            "decisions": "1 policy behind",
         }
 
     def test_late_worker_is_named_with_its_age(self, client: Client) -> None:
         Heartbeat.objects.create(part=health.WORKER_PART, at=timezone.now() - timedelta(seconds=90))
         assert client.get(URL).json()["worker"] == "last seen 90 s ago"
 
-    def test_costs_one_query(self, client: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
-        with django_assert_num_queries(1):
+    def test_costs_four_queries(self, client: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+        with django_assert_num_queries(4):
             client.get(URL)
 
     def test_sweep_asks_for_a_missing_index(self) -> None:

@@ -39,7 +39,7 @@ class TestStart:
     def test_becomes_healthy_prints_the_sign_in_and_stops_without_a_trace(self, tmp_path: Path) -> None:
         with running_instance(tmp_path) as instance:
             health = instance.wait_until_healthy()
-            assert health == {"status": "ok", "database": "ok", "index": "ok", "worker": "ok"}
+            assert set(health.values()) == {"ok"}
             wait_for(lambda: f"ready at {instance.url}" in instance.output, within_seconds=10, about=instance)
             assert len(instance.password) >= 12
             started = time.monotonic()

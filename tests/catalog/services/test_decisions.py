@@ -135,13 +135,13 @@ class TestCost:
 
     def test_behind_until_the_decisions_follow(self) -> None:
         decisions.bring_up_to_date()
-        assert decisions.count_behind() == 0
+        assert selector.count_behind() == 0
         make_tool()
-        assert decisions.count_behind() == 1
+        assert selector.count_behind() == 1
         decisions.bring_up_to_date()
-        assert decisions.count_behind() == 0
+        assert selector.count_behind() == 0
         make_policy()
-        assert decisions.count_behind() == 1
+        assert selector.count_behind() == 1
 
 
 def _queries_of_one_change(server: Server, size: int) -> list[str]:

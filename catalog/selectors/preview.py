@@ -1,0 +1,82 @@
+"""The dry run: what a change to a policy, a server or a tool would flip, before anything is saved."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from catalog.domain.choices import Loading
+from catalog.domain.curve import CurveStep, draw_curve
+from catalog.domain.decide import Decided, decide, visible_tools
+from catalog.domain.facts import ToolFacts
+from catalog.domain.flips import DryRun, compare
+from catalog.domain.policy import Policy as DomainPolicy
+from catalog.domain.problems import Problems
+from catalog.domain.thresholds import Measure, readings, sum_tools
+from catalog.models import Policy, Tool
+from catalog.selectors.facts import read_facts, read_policy
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What would change: policy fields, servers' `deferLoading` by name, tools' `loading` by qualified name."""
+
+    policy: Mapping[str, object] = field(default_factory=dict)
+    servers: Mapping[str, bool | None] = field(default_factory=dict)
+    tools: Mapping[str, Loading] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Decisions before and after, what flips between them, and the policy's thresholds as they would read."""
+
+    before: Decided
+    after: Decided
+    dry_run: DryRun
+    readings: tuple[Measure, ...]
+    curve: tuple[CurveStep, ...]
+
+
+def preview(*, policy: Policy, proposal: Proposal) -> Preview:
+    """Decide the whole catalog twice, as it is and as it would be. Raises InvalidInput with every mistake."""
+    facts = [known.facts for known in read_facts(Tool.objects.listed())]
+    now, then = read_policy(policy), read_policy(policy).change(proposal.policy)
+    _check_names(proposal, facts)
+    proposed = [_apply(tool, proposal) for tool in facts]
+    before, after = decide(facts, now), decide(proposed, then)
+    return Preview(
+        before=before,
+        after=after,
+        dry_run=compare(before, after, {tool.name: tool.chars for tool in facts}),
+        readings=read_thresholds(proposed, then),
+        curve=draw_curve(proposed, then),
+    )
+
+
+def read_thresholds(tools: Iterable[ToolFacts], policy: DomainPolicy) -> tuple[Measure, ...]:
+    """The catalog's value in every unit against its limit, for what the policy shows."""
+    return readings(policy, sum_tools(visible_tools(tools, policy)))
+
+
+def live_readings(policy: Policy) -> tuple[Measure, ...]:
+    """The same for a stored policy and the catalog as it is."""
+    return read_thresholds((known.facts for known in read_facts(Tool.objects.listed())), read_policy(policy))
+
+
+def _apply(tool: ToolFacts, proposal: Proposal) -> ToolFacts:
+    if tool.name in proposal.tools:
+        tool = replace(tool, loading=proposal.tools[tool.name])
+    if tool.server in proposal.servers:
+        tool = replace(tool, server_defers=proposal.servers[tool.server])
+    return tool
+
+
+def _check_names(proposal: Proposal, facts: Iterable[ToolFacts]) -> None:
+    """A preview of something that is not there would say that nothing flips."""
+    servers, tools = {tool.server for tool in facts}, {tool.name for tool in facts}
+    problems = Problems()
+    for name in proposal.servers:
+        if name not in servers:
+            problems.add(f"servers.{name}", "is no server with tools")
+    for name in proposal.tools:
+        if name not in tools:
+            problems.add(f"tools.{name}", "is no tool of the catalog")
+    problems.raise_if_any()
