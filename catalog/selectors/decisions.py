@@ -61,8 +61,6 @@ def _read_rows(policy: Policy) -> tuple[DecidedTool, ...]:
     rows = (
         Decision.objects.filter(policy=policy)
         .order_by("tool__qualified_name")
-        .values_list(
-            "tool_id", "tool__qualified_name", "tool__server__name", "outcome", "reason", "chars"
-        )
+        .values_list("tool_id", "tool__qualified_name", "tool__server__name", "outcome", "reason", "chars")
     )
     return tuple(DecidedTool(*row) for row in rows)

@@ -17,7 +17,7 @@ from catalog.selectors.facts import read_facts, read_policy
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What would change: policy fields, servers' `deferLoading` by name, tools' `loading` by qualified name."""
+    """Policy fields, servers' `deferLoading` by name, tools' `loading` by qualified name."""
 
     policy: Mapping[str, object] = field(default_factory=dict)
     servers: Mapping[str, bool | None] = field(default_factory=dict)

@@ -23,7 +23,8 @@ class TestHealth:
         tasks.sweep_jobs()
         answer = client.get(URL)
         assert answer.status_code == 200
-        assert answer.json() == {"status": "ok", "database": "ok", "index": "ok", "worker": "ok", "decisions": "ok"}
+        assert set(answer.json()) == {"status", "database", "index", "worker", "decisions"}
+        assert set(answer.json().values()) == {"ok"}
 
     def test_new_instance_serves_but_is_degraded(self, client: Client) -> None:
         answer = client.get(URL)
@@ -40,9 +41,9 @@ class TestHealth:
         Heartbeat.objects.create(part=health.WORKER_PART, at=timezone.now() - timedelta(seconds=90))
         assert client.get(URL).json()["worker"] == "last seen 90 s ago"
 
-    def test_costs_four_queries(self, client: Client, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    def test_costs_four_queries(self, django_assert_num_queries: DjangoAssertNumQueries) -> None:
         with django_assert_num_queries(4):
-            client.get(URL)
+            health.read_health()
 
     def test_sweep_asks_for_a_missing_index(self) -> None:
         tasks.sweep_jobs()

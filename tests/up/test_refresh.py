@@ -26,6 +26,15 @@ tools = Tool.objects.filter(gone_at=None).select_related("server").order_by("pk"
 latest = lambda tool: tool.revisions.order_by("-number")[0].definition
 print(json.dumps([[tool.server.name, latest(tool)] for tool in tools]))
 """
+SET_TWO = """
+from catalog.models import Tool
+Tool.objects.filter(server__name="changing", name="two").update(loading="always")
+"""
+SHOW_CHANGING = """
+from catalog.models import Tool
+tools = Tool.objects.filter(server__name="changing").order_by("name")
+print([(tool.name, tool.loading, tool.revisions.count(), tool.gone_at is None) for tool in tools])
+"""
 BAD = {
     "exits": ("exits_at_once", "ended with exit code 3"),
     "no_connect": ("hangs_on_connect", "did not answer MCP's greeting within 5 s"),
@@ -38,8 +47,8 @@ BAD = {
 REJECTING = ("repeats_names", "has_a_bad_schema", "floods_stderr")
 
 
-def odd(behaviour: str) -> dict[str, Any]:
-    args = ["-I", "-S", str(SERVERS / "odd_server.py"), behaviour]
+def odd(behaviour: str, *arguments: str) -> dict[str, Any]:
+    args = ["-I", "-S", str(SERVERS / "odd_server.py"), behaviour, *arguments]
     return {"command": sys.executable, "args": args, "env": {"API_TOKEN": CANARY}}
 
 
@@ -88,7 +97,11 @@ class TestBadServers:
         assert "1 rejected" in told["has_a_bad_schema"]
         assert told["good"].startswith(("1 added", "0 added, 0 changed, 0 gone, 1 unchanged"))
         assert told["floods_stderr"].startswith(("1 added", "0 added, 0 changed, 0 gone, 1 unchanged"))
-        assert not [line for line in processes_of(Path(instance.environment["TOOLSEARCH_DATA"])) if "odd_server" in line]
+        assert not [
+            line
+            for line in processes_of(Path(instance.environment["TOOLSEARCH_DATA"]))
+            if "odd_server" in line
+        ]
 
     def test_secret_is_nowhere(self, instance: Instance) -> None:
         data = Path(instance.environment["TOOLSEARCH_DATA"])
@@ -100,6 +113,31 @@ class TestBadServers:
         assert CANARY not in export.stdout + export.stderr
 
 
+class TestChangingServer:
+    def test_tool_changes_goes_and_comes_back_with_its_settings(
+        self, instance: Instance, tmp_path: Path
+    ) -> None:
+        listing = tmp_path / "tools.json"
+        server = odd("lists_what_a_file_says", str(listing))
+        one = {"name": "one", "description": "First form.", "inputSchema": {"type": "object"}}
+        two = {"name": "two", "inputSchema": {"type": "object"}}
+        told = []
+        for number, tools in enumerate(([one, two], [{**one, "description": "Second form."}], [one, two])):
+            listing.write_text(json.dumps(tools))
+            if number == 0:
+                load(instance, tmp_path, {"changing": server})
+            refreshed = instance.manage("refresh", "changing", "--wait")
+            told.append(refreshed.stdout.strip())
+            if number == 0:
+                assert instance.manage("shell", "-c", SET_TWO).returncode == 0
+        assert told[1:] == [
+            "changing: 0 added, 1 changed, 1 gone, 0 unchanged",
+            "changing: 1 added, 1 changed, 0 gone, 0 unchanged",
+        ]
+        shown = instance.manage("shell", "-c", SHOW_CHANGING).stdout.strip().splitlines()[-1]
+        assert shown == "[('one', 'inherit', 3, True), ('two', 'always', 1, True)]"
+
+
 @pytest.mark.servers
 class TestRealServers:
     def test_catalog_equals_what_the_sdk_lists(self, instance: Instance, tmp_path: Path) -> None:
@@ -107,14 +145,17 @@ class TestRealServers:
         with run_everything("streamableHttp") as http_port, run_everything("sse") as sse_port:
             http, sse = f"http://127.0.0.1:{http_port}/mcp", f"http://127.0.0.1:{sse_port}/sse"
             servers: dict[str, Any] = {
-                server.name: {"command": server.command, "args": list(server.args)} for server in STDIO_SERVERS
+                server.name: {"command": server.command, "args": list(server.args)}
+                for server in STDIO_SERVERS
             }
             servers |= {"over http": {"url": http}, "over sse": {"type": "sse", "url": sse}}
             load(instance, tmp_path, servers)
             refreshed = instance.manage("refresh", "--wait", *servers)
             assert refreshed.returncode == 0, refreshed.stdout
             expected = {
-                server.name: list_with_sdk(StdioServerParameters(command=server.command, args=list(server.args)))
+                server.name: list_with_sdk(
+                    StdioServerParameters(command=server.command, args=list(server.args))
+                )
                 for server in STDIO_SERVERS
             }
             expected |= {"over http": list_with_sdk(http), "over sse": list_with_sdk(sse_client(sse))}

@@ -47,7 +47,7 @@ BROKEN: dict[str, Callable[[], object]] = {
     "two servers of one name": lambda: [make_server(name="a") for _ in range(2)],
     "refresh more often than every ten seconds": lambda: make_server(refresh_interval_seconds=5),
     "tool of unknown loading": lambda: make_tool(loading="never"),
-    "tag twice on a tool": lambda: [ToolTag.objects.create(tool=tool, name="x") for tool in [make_tool()] * 2],
+    "tag twice on a tool": lambda: [ToolTag.objects.create(tool=one, name="x") for one in [make_tool()] * 2],
     "revision zero": lambda: ToolRevision.objects.create(
         tool=make_tool(), number=0, digest="d", definition={}, chars=0, seen_at=timezone.now()
     ),
@@ -88,7 +88,8 @@ def test_policy_default_exists_from_the_start() -> None:
 def test_migrations_reverse_and_come_back() -> None:
     ours = [("catalog", None), ("agent_sessions", None)]
     MigrationExecutor(connection).migrate(ours)
-    assert not [name for name in connection.introspection.table_names() if name.startswith(("catalog_", "agent_"))]
+    tables = connection.introspection.table_names()
+    assert not [name for name in tables if name.startswith(("catalog_", "agent_"))]
     executor = MigrationExecutor(connection)
     executor.migrate(executor.loader.graph.leaf_nodes())
     assert Policy.objects.filter(slug="default").exists()

@@ -191,6 +191,11 @@ def fails_with_its_secret() -> None:
             say({"jsonrpc": "2.0", "id": request["id"], "error": error})
 
 
+def lists_what_a_file_says() -> None:
+    with open(sys.argv[2], encoding="utf-8") as file:
+        serve(one_page(*json.load(file)))
+
+
 def shows_its_environment() -> None:
     serve(one_page({**FINE, "description": json.dumps(dict(os.environ)), "title": json.dumps(sys.argv[2:])}))
 
