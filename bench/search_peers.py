@@ -146,7 +146,7 @@ class FastMcpSearch:
 
     def _make_tool(self, document: ToolDocument) -> Tool:
         """Named as a mounted server's tool is; a name that is taken gets a number."""
-        name = plain = f"{document.server}_{document.name}"
+        name = plain = re.sub(r"[^A-Za-z0-9_.-]", "_", f"{document.server}_{document.name}")
         while name in self._ids:
             name = f"{plain}_{len(self._ids)}"
         self._ids[name] = document.id
@@ -211,7 +211,13 @@ class Bm25s:
         return [self._ids[place] for place in places[0]]
 
 
-PEERS = {"toolsearch": Ours, "whoosh": WhooshSearcher, "fastmcp": FastMcpSearch, "tantivy": Tantivy, "bm25s": Bm25s}
+PEERS = {
+    "toolsearch": Ours,
+    "whoosh": WhooshSearcher,
+    "fastmcp": FastMcpSearch,
+    "tantivy": Tantivy,
+    "bm25s": Bm25s,
+}
 
 
 def change(document: ToolDocument, word: str) -> ToolDocument:

@@ -31,7 +31,10 @@ def main() -> None:
         results[folder.name] = dict(measure_set(evaluation.load_set(folder)))
         for ranker, quality in results[folder.name].items():
             values = quality.to_mapping()
-            print(f"{folder.name:<18}{ranker:<14}" + "".join(f"{values[name]:>9.3f}" for name in SHOWN), flush=True)
+            print(
+                f"{folder.name:<18}{ranker:<14}" + "".join(f"{values[name]:>9.3f}" for name in SHOWN),
+                flush=True,
+            )
     sys.exit(0 if check_bounds(results) else 1)
 
 

@@ -85,7 +85,9 @@ def measure_all(documents: Sequence[ToolDocument], queries: Sequence[str]) -> di
     """The engines take turns at the queries, so that a busy moment of the machine hits all of them."""
     with tempfile.TemporaryDirectory() as folder:
         peers: list[Peer] = [make() for make in PEERS.values()]
-        builds = {peer.name: time_call(partial(peer.build, documents, Path(folder, peer.name))) for peer in peers}
+        builds = {
+            peer.name: time_call(partial(peer.build, documents, Path(folder, peer.name))) for peer in peers
+        }
         times: dict[str, list[float]] = {peer.name: [] for peer in peers}
         for turn in range(ROUNDS):
             for peer in peers:
@@ -120,7 +122,9 @@ def count_megabytes(folder: Path) -> float:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
 
 
-def measure_memory(peer: Peer, documents: Sequence[ToolDocument], queries: Sequence[str], folder: Path) -> float:
+def measure_memory(
+    peer: Peer, documents: Sequence[ToolDocument], queries: Sequence[str], folder: Path
+) -> float:
     """What a fresh process grows by when it opens the index, or builds it where that is the only way, and searches."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(grow, (peer.name, [] if peer.is_on_disk else documents, queries, folder))

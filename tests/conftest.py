@@ -1,5 +1,7 @@
 """What every test gets: a search index of its own, and no memory of another test's catalog."""
 
+import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -14,3 +16,15 @@ def index_folder(tmp_path: Path, settings: Settings) -> Path:
     settings.INDEX_FOLDER = tmp_path / "index"
     search.forget()
     return tmp_path / "index"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where CI provides what tests need, a skip is a failure; benchmark data alone may be absent."""
+    report = yield
+    if os.environ.get("CI") and report.skipped and "benchmark data" not in str(report.longrepr):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, but CI provides everything: {report.longrepr}"
+    return report

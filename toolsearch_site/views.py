@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from catalog.access import Role, role_required
@@ -27,7 +28,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     context: dict[str, object] = {
         "totals": sums,
         "health": health.read_health(),
-        "troubled": servers.servers_needing_attention(),
+        "troubled": servers.servers_needing_attention(now=timezone.now()),
         "changes": changes.recent_changes(),
     }
     if not wants_part(request):

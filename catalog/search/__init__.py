@@ -1,7 +1,8 @@
 """The search core: words, index, compiled scoring, rankers. It needs no database."""
 
-import os
+import numpy as np  # noqa: F401 - loads the library whose threads are limited below
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-# Before numpy is first imported: its products here take microseconds, and on a busy machine threads that
-# wait for one another make them take milliseconds. The processes of the service are what uses the cores.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Our products take microseconds; on a busy machine, threads that wait for one another make that milliseconds.
+# The processes of the service are what uses the cores.
+threadpool_limits(limits=1, user_api="blas")

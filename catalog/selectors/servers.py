@@ -1,6 +1,7 @@
 """Servers as pages show them."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +18,7 @@ from catalog.selectors.totals import Totals, read_totals
 
 HISTORY_ROWS = 20
 ATTENTION_ROWS = 8
+FIRST_REFRESH_WITHIN = timedelta(minutes=2)
 ACTIVE_TOOLS = Q(tools__gone_at=None, tools__hidden=False)
 
 
@@ -93,9 +95,10 @@ def last_refresh_job(server: Server) -> Job | None:
     return Job.objects.filter(kind=JobKind.REFRESH_SERVER, subject=server.pk).order_by("-pk").first()
 
 
-def servers_needing_attention() -> list[Server]:
-    """Enabled servers that fail, and those that were never refreshed, the longest failing first."""
-    troubled = Server.objects.filter(Q(failures__gt=0) | Q(last_refreshed_at=None), enabled=True)
+def servers_needing_attention(*, now: datetime) -> list[Server]:
+    """Enabled servers that fail, and those still waiting for a first refresh that is long due."""
+    is_forgotten = Q(last_refreshed_at=None, created_at__lt=now - FIRST_REFRESH_WITHIN)
+    troubled = Server.objects.filter(Q(failures__gt=0) | is_forgotten, enabled=True)
     return list(troubled.order_by("-failures", "name")[:ATTENTION_ROWS])
 
 

@@ -2,9 +2,11 @@
 
 import json
 import re
+from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from catalog.access import Role
@@ -79,6 +81,14 @@ def test_troubled_servers_and_changes_are_named() -> None:
     assert "Server github changed" in page
 
 
+def test_new_server_needs_attention_only_when_its_first_refresh_is_long_due() -> None:
+    server = make_server(name="newcomer", transport=Transport.STDIO, command="x")
+    client = signed_in(Role.VIEWER)
+    assert client.get("/").context["troubled"] == []
+    Server.objects.update(created_at=timezone.now() - timedelta(minutes=5))
+    assert client.get("/").context["troubled"] == [server]
+
+
 def test_part_is_what_changes_and_asks_for_less() -> None:
     make_tool(server=make_server(name="github"))
     response = signed_in(Role.VIEWER).get("/", headers=HTMX)
@@ -101,10 +111,10 @@ def test_costs_the_same_queries_whatever_the_size(django_assert_num_queries: Dja
     assert load_demo()
     client = signed_in(Role.VIEWER)
     client.get("/")
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(16):
         client.get("/")
     Server.objects.filter(name="github").delete()
-    with django_assert_num_queries(9):
+    with django_assert_num_queries(12):
         client.get("/", headers=HTMX)
 
 

@@ -3,13 +3,14 @@
 import sys
 import time
 from argparse import ArgumentParser
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
 from catalog import tasks
+from catalog.management.progress import ProgressBoard
 from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobState
 from catalog.services import followers, jobs, refresh
@@ -41,20 +42,19 @@ class Command(BaseCommand):
     def _watch(self, requested: dict[int, str]) -> None:
         """Jobs that no worker takes soon are done here: the command works without a worker too."""
         patience = time.monotonic() + WORKERS_ANSWER_WITHIN_SECONDS
+        board = ProgressBoard(sys.stderr, list(requested.values()))
+        running: dict[int, Future[None]] = {}
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            while states := _open_states(requested):
-                self._show_progress(len(requested) - len(states), len(requested))
+            while True:
+                states = dict(Job.objects.filter(pk__in=requested).values_list("pk", "state"))
+                board.show({name: states[pk] for pk, name in requested.items()})
+                if not {JobState.WAITING, JobState.RUNNING} & set(states.values()):
+                    return
                 if time.monotonic() > patience:
-                    waiting = [pk for pk, state in states.items() if state == JobState.WAITING]
-                    list(pool.map(_run_here, waiting))
+                    for pk, state in states.items():
+                        if state == JobState.WAITING and (pk not in running or running[pk].done()):
+                            running[pk] = pool.submit(_run_here, pk)
                 time.sleep(POLL_SECONDS)
-        self._show_progress(len(requested), len(requested))
-        self.stderr.write("")
-
-    def _show_progress(self, done: int, total: int) -> None:
-        bar = "#" * round(30 * done / max(total, 1))
-        self.stderr.write(f"\r[{bar:<30}] {done}/{total} servers", ending="")
-        self.stderr.flush()
 
     def _report(self, requested: dict[int, str]) -> int:
         latest = {run.job_id: run for run in RefreshRun.objects.filter(job__in=requested).order_by("pk")}
@@ -76,10 +76,6 @@ def _find(names: list[str]) -> list[Server]:
     if missing:
         raise CommandError(f"no server that can be refreshed has the name {', '.join(missing)}")
     return list(found.values())
-
-
-def _open_states(requested: dict[int, str]) -> dict[int, str]:
-    return dict(Job.objects.open().filter(pk__in=requested).values_list("pk", "state"))
 
 
 def _run_here(job_id: int) -> None:

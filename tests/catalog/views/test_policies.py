@@ -60,7 +60,7 @@ class TestDetail:
         page = visible_text(signed_in(Role.VIEWER).get("/policies/mine/"))
         explained = {field.name for group in policies.explain_fields(policy) for field in group.fields}
         settings = {field.name for field in Policy._meta.fields}
-        assert settings - explained == {"id", "slug", "description", "created_at", "updated_at"}
+        assert settings - explained == {"id", "slug", "description", "version", "created_at", "updated_at"}
         for words in ("github/*, Read", "7 days", "search_tools", "none", "200,000"):
             assert words in page
 
