@@ -30,6 +30,9 @@ class ApiKey(models.Model):
     scope = models.CharField(max_length=8, choices=Scope, default=Scope.AGENT)
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="keys")
     rate_limit_per_minute = models.PositiveIntegerField(null=True, blank=True)
+    max_sessions = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Unset leaves it to the policy's limit."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -49,6 +52,9 @@ class ApiKey(models.Model):
                 condition=Q(rate_limit_per_minute=None) | Q(rate_limit_per_minute__gte=1),
                 name="key_rate_limit_is_positive",
             ),
+            models.CheckConstraint(
+                condition=Q(max_sessions=None) | Q(max_sessions__gte=1), name="key_max_sessions_is_positive"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -58,6 +64,9 @@ class ApiKey(models.Model):
 class AgentSessionQuerySet(models.QuerySet["AgentSession"]):
     def expired(self, *, now: datetime) -> "AgentSessionQuerySet":
         return self.filter(expires_at__lte=now)
+
+    def live(self, *, now: datetime) -> "AgentSessionQuerySet":
+        return self.filter(expires_at__gt=now)
 
 
 class AgentSession(models.Model):
@@ -176,6 +185,7 @@ class Snapshot(models.Model):
     loaded = models.JSONField(default=list, help_text="Qualified names with their turns, in load order.")
     search_tool_name = models.CharField(max_length=64)
     was_active = models.BooleanField()
+    context_used = models.PositiveIntegerField(default=0)
     context_was_over = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 

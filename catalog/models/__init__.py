@@ -3,6 +3,7 @@
 from catalog.models.changes import Change
 from catalog.models.decisions import DecidedList, Decision
 from catalog.models.jobs import Heartbeat, Job
+from catalog.models.model_support import ModelSupport
 from catalog.models.policies import Policy, PolicyVersion
 from catalog.models.servers import RefreshRun, Server
 from catalog.models.tools import Tool, ToolRevision, ToolTag
@@ -15,6 +16,7 @@ __all__ = [
     "Decision",
     "Heartbeat",
     "Job",
+    "ModelSupport",
     "Policy",
     "PolicyVersion",
     "RefreshRun",

@@ -46,7 +46,7 @@ class Command(BaseCommand):
         running: dict[int, Future[None]] = {}
         with ThreadPoolExecutor(AT_ONCE) as pool:
             while True:
-                states = dict(Job.objects.filter(pk__in=requested).values_list("pk", "state"))
+                states = _read_states(requested)
                 board.show({name: states[pk] for pk, name in requested.items()})
                 if not {JobState.WAITING, JobState.RUNNING} & set(states.values()):
                     return
@@ -76,6 +76,14 @@ def _find(names: list[str]) -> list[Server]:
     if missing:
         raise CommandError(f"no server that can be refreshed has the name {', '.join(missing)}")
     return list(found.values())
+
+
+def _read_states(requested: dict[int, str]) -> dict[int, str]:
+    """A job that was carried out and found its server unreachable counts as failed."""
+    states = dict(Job.objects.filter(pk__in=requested).values_list("pk", "state"))
+    failed = RefreshRun.objects.filter(job__in=requested).exclude(error_code="").values_list("job", flat=True)
+    ended = {pk: JobState.FAILED for pk in failed if pk and states[pk] == JobState.DONE}
+    return states | ended
 
 
 def _run_here(job_id: int) -> None:

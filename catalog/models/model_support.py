@@ -1,0 +1,39 @@
+"""Which language models search a deferred tool list themselves: data that an admin can edit."""
+
+from django.db import models
+
+from catalog.models.constraints import one_of
+
+
+class Provider(models.TextChoices):
+    """Whose API a model speaks, and so which form of the tool list it takes."""
+
+    ANTHROPIC = "anthropic", "Anthropic"
+    OPENAI = "openai", "OpenAI"
+    OTHER = "other", "Other"
+
+
+class ModelSupport(models.Model):
+    """One row for all models whose name fits the pattern; of several that fit, the longest pattern counts."""
+
+    name_pattern = models.CharField(max_length=100, unique=True, help_text="A glob, such as claude-opus-4-5*.")
+    provider = models.CharField(max_length=10, choices=Provider)
+    hosted_search = models.BooleanField(default=False, help_text="The provider searches deferred tools itself.")
+    context_window = models.PositiveIntegerField(
+        null=True, blank=True, help_text="In tokens; unset leaves it to the policy."
+    )
+
+    class Meta:
+        ordering = ["name_pattern"]
+        verbose_name_plural = "model support"
+        constraints = [
+            one_of("provider", Provider, table="model"),
+            models.CheckConstraint(condition=~models.Q(name_pattern=""), name="model_has_a_pattern"),
+            models.CheckConstraint(
+                condition=models.Q(context_window=None) | models.Q(context_window__gte=1),
+                name="model_context_window_is_positive",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name_pattern
