@@ -2,13 +2,14 @@
 
 import asyncio
 import dataclasses
+import logging
 import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import bm25s
+import bm25s  # type: ignore[import-untyped]
 import tantivy
 from fastmcp import Client, FastMCP
 from fastmcp.server.transforms.search import BM25SearchTransform
@@ -24,6 +25,9 @@ from catalog.search.engine import SearchEngine
 from catalog.search.meaning import Encoder
 from catalog.search.request import SearchRequest
 from catalog.search.wordvectors import find_encoder
+
+# It warns of every name that is not to its taste, thousands of lines a run.
+logging.getLogger("mcp.shared.tool_name_validation").setLevel(logging.ERROR)
 
 FIVE_FIELDS = ("name", "server", "description", "parameters", "parameter_texts")
 
@@ -140,9 +144,9 @@ class FastMcpSearch:
 
     async def _connect(self, server: FastMCP[Any]) -> None:
         if self._client is not None:
-            await self._client.close()
+            await self._client.close()  # type: ignore[no-untyped-call]
         self._client = Client(server)
-        await self._client.__aenter__()
+        await self._client.__aenter__()  # type: ignore[no-untyped-call]
 
     def _make_tool(self, document: ToolDocument) -> Tool:
         """Named as a mounted server's tool is; a name that is taken gets a number."""
@@ -211,13 +215,7 @@ class Bm25s:
         return [self._ids[place] for place in places[0]]
 
 
-PEERS = {
-    "toolsearch": Ours,
-    "whoosh": WhooshSearcher,
-    "fastmcp": FastMcpSearch,
-    "tantivy": Tantivy,
-    "bm25s": Bm25s,
-}
+PEERS = {each.name: each for each in (Ours, WhooshSearcher, FastMcpSearch, Tantivy, Bm25s)}
 
 
 def change(document: ToolDocument, word: str) -> ToolDocument:

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -112,7 +112,7 @@ def measure_all(documents: Sequence[ToolDocument], queries: Sequence[str]) -> di
     return speeds
 
 
-def time_call(call: partial[object]) -> float:
+def time_call(call: Callable[[], object]) -> float:
     started = perf_counter()
     call()
     return perf_counter() - started
@@ -125,7 +125,7 @@ def count_megabytes(folder: Path) -> float:
 def measure_memory(
     peer: Peer, documents: Sequence[ToolDocument], queries: Sequence[str], folder: Path
 ) -> float:
-    """What a fresh process grows by when it opens the index, or builds it where that is the only way, and searches."""
+    """What a fresh process grows by when it opens the index, or builds it, and searches."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(grow, (peer.name, [] if peer.is_on_disk else documents, queries, folder))
 

@@ -10,18 +10,21 @@ from catalog.search.request import SearchOutcome, SearchRequest, Suggestion
 Speller = Callable[[str], tuple[str, ...]]
 
 _MAX_TERMS = 3
+_SHORT_QUERY_WORDS = 4
 _MIN_CHARS = 4
 
 
 def suggest(
     compiled: Compiled, request: SearchRequest, outcome: SearchOutcome, spell: Speller
 ) -> tuple[Suggestion, ...]:
-    """Looking up a spelling costs far more than a search, so only queries that mostly missed are helped."""
+    """Looking up a spelling costs far more than a search: it is done for short queries, and for those that
+    found nothing.
+    """
     query = request.query
     if not isinstance(query, Keywords | Required) or not outcome.unmatched_terms:
         return ()
     asked = [run for run in words.runs(query.text) if not run.is_stop]
-    if outcome.hits and 2 * len(outcome.unmatched_terms) < len(asked):
+    if outcome.hits and len(asked) > _SHORT_QUERY_WORDS:
         return ()
     allowed = None if request.visible is None else compiled.mask_of(request.visible)
     return tuple(_suggest_each(compiled, outcome.unmatched_terms[:_MAX_TERMS], allowed, spell))

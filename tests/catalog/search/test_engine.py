@@ -91,10 +91,12 @@ class TestDidYouMean:
     def test_words_that_matched_need_no_help(self, folder: Path) -> None:
         assert SearchEngine(folder, None).search(ask("create issue")).did_you_mean == ()
 
-    def test_a_mostly_understood_query_needs_no_help(self, folder: Path) -> None:
-        outcome = SearchEngine(folder, None).search(ask("create an issue in the github repositry"))
-        assert outcome.unmatched_terms == ("repositry",)
-        assert outcome.did_you_mean == ()
+    def test_a_word_among_few_is_helped_one_in_a_sentence_is_not(self, folder: Path) -> None:
+        engine = SearchEngine(folder, None)
+        few = engine.search(ask("create isue"))
+        assert (few.outcome, few.did_you_mean[0].term) == ("matched", "isue")
+        sentence = engine.search(ask("create a new issue in the github repositry please"))
+        assert (sentence.unmatched_terms, sentence.did_you_mean) == (("repositry",), ())
 
     def test_words_of_hidden_tools_are_not_given_away(self, folder: Path) -> None:
         engine = SearchEngine(folder, None)

@@ -1,0 +1,55 @@
+"""What a session has loaded: how tools come in, are used, and go out again. Pure, in load order."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from catalog.domain.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A tool that a search loaded. `used_turn` is the last turn that loaded, found or called it."""
+
+    name: str
+    loaded_turn: int
+    used_turn: int
+
+
+LoadedTools = tuple[Loaded, ...]
+
+
+def load(loaded: LoadedTools, names: Sequence[str], *, turn: int, most: int | None) -> LoadedTools:
+    """Add the tools that are not there yet, best first, and mark the others used.
+
+    Past `most`, the least recently used go first; of what this very search found, the last.
+    """
+    known = {tool.name for tool in loaded}
+    found = names if most is None else names[:most]
+    added = tuple(Loaded(name, turn, turn) for name in dict.fromkeys(found) if name not in known)
+    return _keep_most((*use(loaded, found, turn=turn), *added), most, keep=frozenset(found))
+
+
+def use(loaded: LoadedTools, names: Collection[str], *, turn: int) -> LoadedTools:
+    return tuple(replace(tool, used_turn=turn) if tool.name in names else tool for tool in loaded)
+
+
+def unload(loaded: LoadedTools, names: Collection[str]) -> LoadedTools:
+    return tuple(tool for tool in loaded if tool.name not in names)
+
+
+def end_turn(loaded: LoadedTools, policy: Policy, *, turn: int) -> LoadedTools:
+    """What stays after a turn by the policy's rules."""
+    if not policy.keep_loaded_tools:
+        return ()
+    idle = policy.unload_after_idle_turns
+    kept = loaded if idle is None else tuple(tool for tool in loaded if turn - tool.used_turn < idle)
+    return _keep_most(kept, policy.max_loaded_tools, keep=frozenset())
+
+
+def _keep_most(loaded: LoadedTools, most: int | None, *, keep: frozenset[str]) -> LoadedTools:
+    if most is None or len(loaded) <= most:
+        return loaded
+    places = range(len(loaded))
+    by_use = sorted(places, key=lambda place: (loaded[place].name in keep, loaded[place].used_turn, place))
+    gone = set(by_use[: len(loaded) - most])
+    return tuple(tool for place, tool in enumerate(loaded) if place not in gone)

@@ -1,0 +1,75 @@
+"""A long answer as pieces: those that many answers share are encoded and compressed once."""
+
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+SHARED_LEVEL = 6
+OWN_LEVEL = 1
+_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+_LAST_BLOCK = b"\x03\x00"
+
+
+class Piece:
+    """Part of an answer. A lone surrogate, which JSON can carry and UTF-8 cannot, becomes a question mark."""
+
+    def __init__(self, text: str, *, level: int = SHARED_LEVEL) -> None:
+        self.content = text.encode("utf-8", "replace")
+        self._level = level
+
+    @cached_property
+    def deflated(self) -> bytes:
+        """Compressed to stand between other pieces: it ends at a whole byte and refers to none of them."""
+        squeezer = zlib.compressobj(self._level, zlib.DEFLATED, -zlib.MAX_WBITS)
+        return squeezer.compress(self.content) + squeezer.flush(zlib.Z_FULL_FLUSH)
+
+
+class Writer:
+    """Collects shared pieces and an answer's own text, in order."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Piece] = []
+        self._own: list[str] = []
+
+    def add(self, text: str) -> None:
+        self._own.append(text)
+
+    def add_list(self, items: Iterable[Piece | str]) -> None:
+        """Items of a JSON list or object, with commas between them; an empty one is left out."""
+        first = True
+        for item in items:
+            if not item:
+                continue
+            if not first:
+                self._own.append(",")
+            first = False
+            if isinstance(item, str):
+                self._own.append(item)
+            else:
+                self._close_own()
+                self._pieces.append(item)
+
+    def finish(self) -> Sequence[Piece]:
+        self._close_own()
+        return self._pieces
+
+    def _close_own(self) -> None:
+        if self._own:
+            self._pieces.append(Piece("".join(self._own), level=OWN_LEVEL))
+            self._own = []
+
+
+def join(pieces: Iterable[Piece]) -> bytes:
+    return b"".join(piece.content for piece in pieces)
+
+
+def gzip(pieces: Iterable[Piece]) -> bytes:
+    """The same as one gzip stream, without compressing again what was compressed before."""
+    parts, checksum, length = [_HEADER], 0, 0
+    for piece in pieces:
+        parts.append(piece.deflated)
+        checksum = zlib.crc32(piece.content, checksum)
+        length += len(piece.content)
+    parts += [_LAST_BLOCK, struct.pack("<LL", checksum, length & 0xFFFFFFFF)]
+    return b"".join(parts)

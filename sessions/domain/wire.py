@@ -1,0 +1,131 @@
+"""One tool's definition as text, in every form."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from catalog.domain.prompt import first_sentence
+from catalog.domain.sizes import compact_json
+
+Shape = Literal[
+    "mcp", "stub", "summary", "anthropic", "anthropic_deferred", "openai", "openai_deferred", "route"
+]
+
+_EMPTY: tuple[object, ...] = (None, {}, "")
+STUB_SCHEMA = compact_json({"type": "object", "additionalProperties": True})
+
+
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
+class ToolText:
+    """A definition as it is sent. `name` is the qualified one; `schema` and `more` are JSON already.
+
+    `id` is the tool's row, or a negative number for a tool that a session brought along. `more` are the
+    fields that only MCP knows, as a mapping's inside with a comma before each.
+    """
+
+    id: int
+    digest: str
+    name: str
+    tool: str
+    server: str
+    kind: str
+    title: str
+    description: str
+    schema: str
+    more: str
+    parameters: tuple[str, ...]
+    chars: int
+
+    def write(self, shape: Shape) -> str:
+        """The schema, by far the longest part, was serialised when the definition was read."""
+        return _WRITERS[shape](self)
+
+    @property
+    def stub_chars(self) -> int:
+        return len(self.tool) + len(self.description) + len(STUB_SCHEMA)
+
+
+def write_text(
+    *,
+    id: int,
+    digest: str,
+    name: str,
+    server: str,
+    kind: str,
+    definition: Mapping[str, Any],
+    chars: int,
+) -> ToolText:
+    """Read a definition in MCP's form."""
+    schema = definition.get("inputSchema") or {}
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    named = ("name", "description", "inputSchema")
+    more = {key: value for key, value in definition.items() if key not in named and value not in _EMPTY}
+    return ToolText(
+        id=id,
+        digest=digest,
+        name=name,
+        tool=definition["name"],
+        server=server,
+        kind=kind,
+        title=definition.get("title") or "",
+        description=definition.get("description") or "",
+        schema=compact_json(schema),
+        more="".join(f",{compact_json(key)}:{compact_json(value)}" for key, value in more.items()),
+        parameters=tuple(properties) if isinstance(properties, Mapping) else (),
+        chars=chars,
+    )
+
+
+def _named(tool: ToolText) -> str:
+    return f'"name":{compact_json(tool.name)},"description":{compact_json(tool.description)}'
+
+
+def _mcp(tool: ToolText) -> str:
+    return f'{{{_named(tool)},"inputSchema":{tool.schema}{tool.more}}}'
+
+
+def _stub(tool: ToolText) -> str:
+    return f'{{{_named(tool)},"inputSchema":{STUB_SCHEMA}}}'
+
+
+def _summary(tool: ToolText) -> str:
+    described = compact_json(first_sentence(tool.description))
+    return f'{{"name":{compact_json(tool.name)},"description":{described}}}'
+
+
+def _anthropic(tool: ToolText) -> str:
+    return f'{{{_named(tool)},"input_schema":{_object_schema(tool)}}}'
+
+
+def _anthropic_deferred(tool: ToolText) -> str:
+    return f'{{{_named(tool)},"input_schema":{_object_schema(tool)},"defer_loading":true}}'
+
+
+def _openai(tool: ToolText) -> str:
+    return f'{{"type":"function",{_named(tool)},"parameters":{_object_schema(tool)},"strict":false}}'
+
+
+def _openai_deferred(tool: ToolText) -> str:
+    written = _openai(tool)
+    return f'{written[:-1]},"defer_loading":true}}'
+
+
+def _route(tool: ToolText) -> str:
+    return f"{compact_json(tool.name)}:{compact_json([tool.server, tool.tool])}"
+
+
+def _object_schema(tool: ToolText) -> str:
+    """Both APIs demand a schema of type object; MCP servers may leave the type out of an empty one."""
+    return '{"type":"object"}' if tool.schema == "{}" else tool.schema
+
+
+_WRITERS: Mapping[str, Callable[[ToolText], str]] = {
+    "mcp": _mcp,
+    "stub": _stub,
+    "summary": _summary,
+    "anthropic": _anthropic,
+    "anthropic_deferred": _anthropic_deferred,
+    "openai": _openai,
+    "openai_deferred": _openai_deferred,
+    "route": _route,
+}

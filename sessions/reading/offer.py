@@ -1,0 +1,151 @@
+"""An offer: every tool a policy, or a session of it, may see, each with its decision."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from catalog.domain.choices import Outcome, Reason
+from catalog.domain.policy import Policy
+from catalog.domain.prompt import DeferredServer, DeferredTool, write_prompt
+from catalog.search.request import Visible
+from sessions.domain.columns import Column
+from sessions.domain.wire import Shape, ToolText
+
+# The rules that keep a tool loaded whatever the threshold reads.
+LOCKING = frozenset(
+    {Reason.NEVER_DEFER, Reason.TOOL_ALWAYS, Reason.META_ALWAYS_LOAD, Reason.SERVER_LOAD, Reason.BUILTIN}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    text: ToolText
+    outcome: Outcome
+    reason: Reason
+
+    @property
+    def name(self) -> str:
+        return self.text.name
+
+    @property
+    def is_deferred(self) -> bool:
+        return self.outcome == Outcome.DEFER
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """Shared by every request that sees the same: nothing in it changes, what it derives is derived once.
+
+    `tools` in qualified-name order; `servers` says in a few words what each server does; `digest` is another
+    whenever anything that is sent may be.
+    """
+
+    policy: Policy
+    version: int
+    tools: tuple[OfferedTool, ...]
+    servers: Mapping[str, str]
+    digest: str
+
+    @cached_property
+    def always(self) -> tuple[OfferedTool, ...]:
+        return tuple(tool for tool in self.tools if not tool.is_deferred)
+
+    @cached_property
+    def deferred(self) -> tuple[OfferedTool, ...]:
+        return tuple(tool for tool in self.tools if tool.is_deferred)
+
+    @property
+    def is_active(self) -> bool:
+        return bool(self.deferred)
+
+    @cached_property
+    def by_name(self) -> dict[str, OfferedTool]:
+        return {tool.name: tool for tool in self.tools}
+
+    @cached_property
+    def by_id(self) -> dict[int, OfferedTool]:
+        return {tool.text.id: tool for tool in self.tools}
+
+    @cached_property
+    def names_by_own_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for tool in self.tools:
+            found[tool.text.tool].append(tool.name)
+        return dict(found)
+
+    @cached_property
+    def visible(self) -> Visible:
+        """What of the catalog may be found; the session's own tools are not in the index."""
+        return Visible.of(tool.text.id for tool in self.tools if tool.text.id > 0)
+
+    @cached_property
+    def brought_along(self) -> tuple[ToolText, ...]:
+        return tuple(tool.text for tool in self.tools if tool.text.id < 0)
+
+    @cached_property
+    def locked(self) -> int:
+        return sum(tool.reason in LOCKING for tool in self.always)
+
+    @cached_property
+    def deferred_by_server(self) -> Counter[str]:
+        return Counter(tool.text.server for tool in self.deferred)
+
+    @cached_property
+    def all_chars(self) -> int:
+        return sum(tool.text.chars for tool in self.tools)
+
+    @cached_property
+    def always_chars(self) -> int:
+        return sum(tool.text.chars for tool in self.always)
+
+    @cached_property
+    def stub_chars(self) -> int:
+        return sum(tool.text.stub_chars for tool in self.deferred)
+
+    def names_meant(self, names: Sequence[str]) -> set[str]:
+        """Qualified names as they are; any other means the tools that have it as their own."""
+        qualified = {name for name in names if name in self.by_name}
+        bare = (self.names_by_own_name.get(name, ()) for name in names if name not in qualified)
+        return qualified.union(*bare)
+
+    def column(self, which: str, shape: Shape) -> Column:
+        """The tools `always` or `deferred` in one shape."""
+        columns = self._columns
+        if (which, shape) not in columns:
+            tools = self.always if which == "always" else self.deferred
+            columns[which, shape] = Column([tool.text for tool in tools], shape)
+        return columns[which, shape]
+
+    def prompt(self, search_name: str) -> str:
+        prompts = self._prompts
+        if search_name not in prompts:
+            policy = replace(self.policy, search_tool_name=search_name)
+            prompts[search_name] = write_prompt(self._deferred_servers, policy)
+        return prompts[search_name]
+
+    @cached_property
+    def by_server(self) -> dict[str, list[OfferedTool]]:
+        found: dict[str, list[OfferedTool]] = defaultdict(list)
+        for tool in self.tools:
+            found[tool.text.server].append(tool)
+        return dict(sorted(found.items()))
+
+    @cached_property
+    def _columns(self) -> dict[tuple[str, Shape], Column]:
+        return {}
+
+    @cached_property
+    def _prompts(self) -> dict[str, str]:
+        return {}
+
+    @cached_property
+    def _deferred_servers(self) -> list[DeferredServer]:
+        found: dict[str, list[DeferredTool]] = defaultdict(list)
+        for tool in self.deferred:
+            text = tool.text
+            found[text.server].append(DeferredTool(text.name, text.tool, text.description))
+        return [
+            DeferredServer(server, tuple(tools), self.servers.get(server, ""))
+            for server, tools in found.items()
+        ]
