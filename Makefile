@@ -32,9 +32,9 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/run.stamp: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[meaning]'
 	@touch $@
 
 .venv/full.stamp: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[meaning,test,bench]'
 	@touch $@ .venv/run.stamp

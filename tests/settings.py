@@ -32,3 +32,5 @@ WHITENOISE_USE_FINDERS = True
 # The rules of an instance on one's own machine, also where the run is on PostgreSQL.
 STDIO_ENABLED = True
 PRIVATE_ADDRESSES_ALLOWED = True
+# Nothing is written from another thread: a test that looks at records asks for them to be written.
+WRITE_BEHIND_SECONDS = 0

@@ -88,6 +88,8 @@ TEMPLATES = [
 SQLITE = {
     "ENGINE": "django.db.backends.sqlite3",
     "NAME": DATA_FOLDER / "toolsearch.sqlite3",
+    # Opening the file costs more than most requests: each thread keeps its connection.
+    "CONN_MAX_AGE": None,
     "OPTIONS": {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
@@ -124,6 +126,8 @@ CACHES = {
         else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "toolsearch"}
     )
 }
+
+CACHE_IS_SHARED = ENVIRONMENT.cache_url is not None
 
 # --- Celery ---------------------------------------------------------------------------------------------
 
@@ -162,6 +166,8 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 30},
     },
     "prune-history": {"task": "catalog.prune_history", "schedule": 3600.0, "options": {"expires": 600}},
+    "expire-sessions": {"task": "sessions.expire_sessions", "schedule": 60.0, "options": {"expires": 60}},
+    "prune-searches": {"task": "sessions.prune_searches", "schedule": 3600.0, "options": {"expires": 600}},
 }
 CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
 
@@ -214,6 +220,14 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+
+# --- What is kept of agents' sessions ---------------------------------------------------------------------
+
+# Searches and last uses of this long are written in one transaction, behind the answers' back.
+WRITE_BEHIND_SECONDS = 1.0
+KEEP_SEARCHES_DAYS = 90
+# Of all policies and keys together; a policy's own limit is its `max_sessions`.
+MAX_SESSIONS = 1_000_000
 
 # --- What the worker may reach --------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from catalog.search.meaning import Encoder
 from catalog.search.patterns import match_rows
 from catalog.search.ranking import RANKERS, Ranking, Task
 from catalog.search.request import Hit, Outcome, ScorePart, SearchOutcome, SearchRequest
+from catalog.search.unmatched import find_unmatched
 
 _REQUIRED_SHARE = np.float32(0.01)  # required words order the hits only where the rest leaves a tie
 _NAMED_SCORE = 1.0
@@ -33,10 +34,11 @@ def answer(compiled: Compiled, request: SearchRequest, encoder: Encoder | None) 
         raise InvalidInput.at("ranker", f"{request.ranker!r} is not one of {', '.join(RANKERS)}")
     if isinstance(query, Required):
         return _rank_required(
-            compiled, query, request, Task(compiled, query.rest, request.max_results, allowed, encoder)
+            query, request, Task(compiled, query.rest, request.max_results, allowed, encoder)
         )
-    ranking = RANKERS[request.ranker](Task(compiled, query.text, request.max_results, allowed, encoder))
-    return _collect(compiled, query, request, ranking, allowed)
+    task = Task(compiled, query.text, request.max_results, allowed, encoder)
+    ranking = RANKERS[request.ranker](task)
+    return _collect(query, request, task, ranking, _find_unmatched(task, ranking))
 
 
 def _allowed_rows(compiled: Compiled, request: SearchRequest) -> Mask | None:
@@ -71,21 +73,25 @@ def _match(compiled: Compiled, query: Pattern, max_results: int, allowed: Mask |
     return SearchOutcome(Outcome.MATCHED if hits else Outcome.NO_MATCH, query.form, hits)
 
 
-def _rank_required(compiled: Compiled, query: Required, request: SearchRequest, task: Task) -> SearchOutcome:
+def _rank_required(query: Required, request: SearchRequest, task: Task) -> SearchOutcome:
     """Every tool whose name has the required words is a hit; the rest of the query orders them."""
-    named = {word: _rows_with_word(compiled, word, task.allowed) for word in query.required}
-    allowed = np.logical_and.reduce(list(named.values()))
-    lacking = tuple(word for word, rows in named.items() if not rows.any())
+    named = {word: _rows_with_word(task.compiled, word, task.allowed) for word in query.required}
+    fitting: Mask = np.logical_and.reduce(list(named.values()))
+    narrowed = dataclasses.replace(task, allowed=fitting)
     rank = RANKERS[request.ranker]
-    by_required = rank(Task(compiled, " ".join(query.required), request.max_results, allowed))
-    scores = allowed + by_required.scores
-    if not query.rest:
-        ranking = dataclasses.replace(by_required, scores=scores, unmatched=lacking)
-    else:
-        ranking = rank(dataclasses.replace(task, allowed=allowed))
+    ranking = rank(dataclasses.replace(narrowed, text=" ".join(query.required), encoder=None))
+    scores = fitting + ranking.scores
+    if query.rest:
+        ranking = rank(narrowed)
         scores = ranking.scores + scores * _REQUIRED_SHARE
-        ranking = dataclasses.replace(ranking, scores=scores, unmatched=(*lacking, *ranking.unmatched))
-    return _collect(compiled, query, request, ranking, allowed)
+    lacking = [word for word, rows in named.items() if not rows.any()]
+    unmatched = [*lacking, *_find_unmatched(task, ranking)]
+    return _collect(query, request, narrowed, dataclasses.replace(ranking, scores=scores), unmatched)
+
+
+def _find_unmatched(task: Task, ranking: Ranking) -> list[str]:
+    lacking = find_unmatched(task.compiled, task.text, task.allowed)
+    return [word for word in lacking if not any(word.lower() in term for term in ranking.inside)]
 
 
 def _rows_with_word(compiled: Compiled, word: str, allowed: Mask | None) -> Mask:
@@ -105,14 +111,15 @@ def _rows_with_term(compiled: Compiled, term: str) -> Mask:
 
 
 def _collect(
-    compiled: Compiled,
     query: Keywords | Required,
     request: SearchRequest,
+    task: Task,
     ranking: Ranking,
-    allowed: Mask | None,
+    unmatched: list[str],
 ) -> SearchOutcome:
-    exact = _rows_named(compiled, query.text, allowed) or _rows_named(
-        compiled, strip_quotes(query.text), allowed
+    compiled, typed = task.compiled, query.text
+    exact = _rows_named(compiled, typed, task.allowed) or _rows_named(
+        compiled, strip_quotes(typed), task.allowed
     )
     scores, bonus = _lift(ranking.scores, exact)
     hits = []
@@ -122,7 +129,7 @@ def _collect(
             parts = (ScorePart(query.text, "exact name", bonus), *parts)
         hits.append(_make_hit(compiled, row, float(scores[row]), parts))
     outcome = Outcome.MATCHED if hits else Outcome.NO_MATCH
-    return SearchOutcome(outcome, query.form, tuple(hits), unmatched_terms=() if exact else ranking.unmatched)
+    return SearchOutcome(outcome, query.form, tuple(hits), unmatched_terms=() if exact else tuple(unmatched))
 
 
 def _lift(scores: Scores, exact: tuple[int, ...]) -> tuple[Scores, float]:

@@ -6,9 +6,12 @@ starts from those, `+word` reads them, and an explanation splits an impact into 
 
 import json
 import math
+import operator
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import repeat
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -26,9 +29,21 @@ from catalog.search.request import Visible
 FORMAT = 1
 K1 = 0.9  # how soon a repeated word stops counting
 
+_REMEMBERED_TERMS = 256
+
 Rows = NDArray[np.int64]  # wider than needed: numpy adds by such numbers twice as fast
 Scores = NDArray[np.float32]
 Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class TermPlaces:
+    """The tools whose own name is a text, and those that contain it in name, description or a parameter."""
+
+    is_name: Mask
+    in_name: Mask
+    in_description: Mask
+    in_parameters: Mask
 
 
 @dataclass(frozen=True)
@@ -91,17 +106,34 @@ class Compiled:
         return self._column("parameter_names")
 
     @cached_property
-    def folded_names(self) -> list[str]:
+    def _folded_names(self) -> list[str]:
         return [name.lower() for name in self.names]
 
     @cached_property
-    def folded_descriptions(self) -> list[str]:
+    def _folded_descriptions(self) -> list[str]:
         return [description.lower() for description in self.descriptions]
 
     @cached_property
-    def folded_parameters(self) -> list[str]:
+    def _folded_parameters(self) -> list[str]:
         """A tool's parameter names, a line each: a term without a line break is in one of them or in none."""
         return ["\n".join(names).lower() for names in self.parameter_names]
+
+    @cached_property
+    def contains(self) -> Callable[[str], TermPlaces]:
+        """Where a text in lower case stands inside names and texts; remembered, as common words recur."""
+        return lru_cache(maxsize=_REMEMBERED_TERMS)(self._find_inside)
+
+    def _find_inside(self, term: str) -> TermPlaces:
+        def inside(texts: list[str]) -> Mask:
+            return np.fromiter(map(operator.contains, texts, repeat(term)), dtype=np.bool_, count=len(self))
+
+        is_name = np.fromiter(map(operator.eq, self._folded_names, repeat(term)), np.bool_, count=len(self))
+        return TermPlaces(
+            is_name=is_name,
+            in_name=inside(self._folded_names),
+            in_description=inside(self._folded_descriptions),
+            in_parameters=inside(self._folded_parameters),
+        )
 
     @cached_property
     def rows_by_name(self) -> dict[str, tuple[int, ...]]:

@@ -6,6 +6,7 @@ from catalog.domain.query import Keywords, Required
 from catalog.search import words
 from catalog.search.compiled import Compiled, Mask
 from catalog.search.request import SearchOutcome, SearchRequest, Suggestion
+from catalog.search.unmatched import has_visible
 
 Speller = Callable[[str], tuple[str, ...]]
 
@@ -23,8 +24,7 @@ def suggest(
     query = request.query
     if not isinstance(query, Keywords | Required) or not outcome.unmatched_terms:
         return ()
-    asked = [run for run in words.runs(query.text) if not run.is_stop]
-    if outcome.hits and len(asked) > _SHORT_QUERY_WORDS:
+    if outcome.hits and len(words.telling_runs(query.text)) > _SHORT_QUERY_WORDS:
         return ()
     allowed = None if request.visible is None else compiled.mask_of(request.visible)
     return tuple(_suggest_each(compiled, outcome.unmatched_terms[:_MAX_TERMS], allowed, spell))
@@ -43,5 +43,4 @@ def _suggest_each(
 
 def _is_visible(compiled: Compiled, word: str, allowed: Mask | None) -> bool:
     """A hidden tool's words are not given away."""
-    found = [compiled.postings_of(term) for term in words.document_terms(word)]
-    return any(each is not None and (allowed is None or bool(allowed[each[0]].any())) for each in found)
+    return any(has_visible(compiled, term, allowed) for term in words.document_terms(word))

@@ -56,6 +56,12 @@ def runs(text: str) -> list[Run]:
     return [analyze_run(typed) for typed in _RUN.findall(_compose(text))]
 
 
+def telling_runs(text: str) -> list[Run]:
+    """The words of a query that count: all but stop words, or these as well when there is nothing else."""
+    found = runs(text)
+    return [run for run in found if not run.is_stop] or found
+
+
 def document_terms(text: str) -> list[str]:
     """Every term of a text, repeated as often as it occurs; stop words included."""
     terms: list[str] = []

@@ -19,18 +19,22 @@ from catalog.services import reindex
 
 def search_catalog(*, query: str, ranker: str, limit: int) -> SearchOutcome:
     """Search every tool that is listed, with the parts of each score. Raises InvalidInput for a bad query."""
-    version = CatalogVersion.current()
     request = SearchRequest(
         query=parse_query(query),
         ranker=ranker,
         max_results=limit,
-        visible=_read_listed(version),
+        visible=_read_listed(CatalogVersion.current()),
         explained=True,
     )
+    return run_search(request)
+
+
+def run_search(request: SearchRequest) -> SearchOutcome:
+    """Answer a request whose `visible` the caller has chosen."""
     try:
         return _open_engine(settings.INDEX_FOLDER).search(request)
     except IndexDamaged:
-        return answer(_compile_catalog(version), request, None)
+        return answer(_compile_catalog(CatalogVersion.current()), request, None)
 
 
 def forget() -> None:

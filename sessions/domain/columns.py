@@ -18,7 +18,7 @@ class Column:
         self._chunks: dict[int, Piece] = {}
 
     def items(self, others: Mapping[str, str] | None = None) -> Iterator[Item]:
-        """All tools, to be joined with commas. `others` are texts in place of some tools; "" leaves one out."""
+        """All tools, to be joined with commas; `others` stand in place of some, and "" leaves one out."""
         changed = {self._places[name] // CHUNK_TOOLS for name in others or () if name in self._places}
         for number in range(-(-len(self._tools) // CHUNK_TOOLS)):
             if number in changed:

@@ -1,5 +1,6 @@
 """An offer: every tool a policy, or a session of it, may see, each with its decision."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +9,9 @@ from functools import cached_property
 from catalog.domain.choices import Outcome, Reason
 from catalog.domain.policy import Policy
 from catalog.domain.prompt import DeferredServer, DeferredTool, write_prompt
+from catalog.search.compiled import Compiled
+from catalog.search.compiling import compile_documents
+from catalog.search.documents import ToolDocument, make_document
 from catalog.search.request import Visible
 from sessions.domain.columns import Column
 from sessions.domain.wire import Shape, ToolText
@@ -80,8 +84,10 @@ class Offer:
         return Visible.of(tool.text.id for tool in self.tools if tool.text.id > 0)
 
     @cached_property
-    def brought_along(self) -> tuple[ToolText, ...]:
-        return tuple(tool.text for tool in self.tools if tool.text.id < 0)
+    def own_index(self) -> Compiled | None:
+        """The tools that a session brought along, to be searched beside the catalog's."""
+        own = [tool.text for tool in self.tools if tool.text.id < 0]
+        return compile_documents([_document(text) for text in own], None) if own else None
 
     @cached_property
     def locked(self) -> int:
@@ -149,3 +155,13 @@ class Offer:
             DeferredServer(server, tuple(tools), self.servers.get(server, ""))
             for server, tools in found.items()
         ]
+
+
+def _document(text: ToolText) -> ToolDocument:
+    definition = {
+        "name": text.tool,
+        "title": text.title,
+        "description": text.description,
+        "inputSchema": json.loads(text.schema),
+    }
+    return make_document(definition, id=text.id, qualified_name=text.name, server=text.server, kind=text.kind)

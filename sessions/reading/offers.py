@@ -196,9 +196,8 @@ def _make_own(session: AgentSession, plain: Offer, additions: Additions) -> Offe
         visible=additions.visible,
     )
     by_name = {tool.name: tool.text for tool in plain.tools} | {tool.text.name: tool.text for tool in own}
-    decided = decide(
-        (*_facts_of(session.policy_id, plain), *(tool.facts for tool in own)), plain.policy, facts
-    )
+    tools = (*_facts_of(session.policy_id, plain), *(tool.facts for tool in own))
+    decided = decide(tools, plain.policy, facts)
     return _assemble(plain.policy, plain.version, _pair(decided, by_name), plain.servers)
 
 

@@ -13,6 +13,7 @@ from sessions.reading.offer import Offer, OfferedTool
 
 _FOREIGN_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 _NAMESPACE_CHARS = 64
+MCP = ListForm()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Standing:
             "locked": offer.locked,
         }
 
-    def tokens(self, form: ListForm = ListForm()) -> dict[str, int]:
+    def tokens(self, form: ListForm = MCP) -> dict[str, int]:
         """What eager loading would put before the model, what this form puts there, and the difference."""
         offer = self.offer
         sent = offer.always_chars + sum(tool.text.chars for tool in self.discovered)

@@ -35,8 +35,10 @@ def create_key(
     policy: Policy | None = None,
     scope: Scope = Scope.AGENT,
     expires_at: datetime | None = None,
+    rate_limit_per_minute: int | None = None,
+    max_sessions: int | None = None,
 ) -> NewKey:
-    """Make a key bound to a policy, `default` unless another is given."""
+    """Make a key bound to a policy, `default` unless another is given. No limit unless one is given."""
     changes.require(actor, Role.ADMIN)
     name = name.strip()
     if not 0 < len(name) <= MAX_NAME_CHARS:
@@ -52,9 +54,22 @@ def create_key(
         policy=policy or Policy.objects.get(slug=DEFAULT_POLICY),
         created_by=actor.user,
         expires_at=expires_at,
+        rate_limit_per_minute=rate_limit_per_minute,
+        max_sessions=max_sessions,
     )
     _record(key, actor, Action.CREATED, after={"scope": str(scope), "policy": key.policy.slug})
     return NewKey(key=key, text=made.text)
+
+
+def authenticate(text: str, *, now: datetime) -> ApiKey | None:
+    """The key that a caller presents, if it is in force. Takes the same time for any wrong secret."""
+    prefix = keys.read_prefix(text)
+    if prefix is None:
+        return None
+    key = ApiKey.objects.usable(now=now).select_related("policy").filter(prefix=prefix).first()
+    if key is None or not keys.is_same_key(text, key.digest, pepper=settings.SECRET_KEY):
+        return None
+    return key
 
 
 @transaction.atomic

@@ -24,10 +24,10 @@ class Task:
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """A score a row, 0 where nothing matched. `kept_share` is the ranker's own cutoff, a share of the best
-    score.
+    score; `inside` are terms it found inside words, which a search for whole words would not.
     """
 
     scores: Scores
-    unmatched: tuple[str, ...]
     explain: Callable[[int], tuple[ScorePart, ...]]
     kept_share: float = 0.0
+    inside: frozenset[str] = frozenset()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from catalog.search import words
-from catalog.search.compiled import K1, Compiled, Mask, Rows, Scores
+from catalog.search.compiled import K1, Compiled, Rows, Scores
 from catalog.search.meaning import shorten
 from catalog.search.ranking.base import Ranking, Task
 from catalog.search.request import ScorePart
@@ -33,14 +33,12 @@ class WeightedTerm(NamedTuple):
 
 
 def rank(task: Task) -> Ranking:
-    asked = query_runs(task.text)
-    terms = weigh_terms(task.compiled, asked)
+    terms = weigh_terms(task.compiled, words.telling_runs(task.text))
     evidence = _weigh_evidence(task.compiled, terms)
-    unmatched = find_unmatched(task.compiled, asked, task.allowed)
     if task.allowed is not None:
         evidence *= task.allowed
     if not evidence.any():
-        return Ranking(evidence, unmatched, lambda _: ())
+        return Ranking(evidence, lambda _: ())
     scores = _add_meaning(task, evidence * evidence)
 
     def explain(row: int) -> tuple[ScorePart, ...]:
@@ -52,13 +50,7 @@ def rank(task: Task) -> Ranking:
             parts.append(ScorePart(task.text, "meaning", by_meaning))
         return tuple(parts)
 
-    return Ranking(scores, unmatched, explain)
-
-
-def query_runs(text: str) -> list[Run]:
-    """The words that count: all but stop words, or these as well when there is nothing else."""
-    found = list(words.runs(text))
-    return [run for run in found if not run.is_stop] or found
+    return Ranking(scores, explain)
 
 
 def weigh_terms(compiled: Compiled, asked: list[Run]) -> list[WeightedTerm]:
@@ -75,22 +67,6 @@ def weigh_terms(compiled: Compiled, asked: list[Run]) -> list[WeightedTerm]:
             if known is None or known.weight < candidate.weight:
                 chosen[candidate.term] = candidate
     return list(chosen.values())
-
-
-def find_unmatched(compiled: Compiled, asked: list[Run], allowed: Mask | None) -> tuple[str, ...]:
-    """The words, as typed, that no visible tool has."""
-
-    def is_known(term: str) -> bool:
-        found = compiled.postings_of(term)
-        return found is not None and (allowed is None or bool(allowed[found[0]].any()))
-
-    unmatched: list[str] = []
-    for run in asked:
-        if run.joined is not None and is_known(run.joined):
-            continue
-        lacking = [part.typed for part in run.parts if not any(map(is_known, part.terms))]
-        unmatched.extend([run.typed] if len(lacking) == len(run.parts) else lacking)
-    return tuple(dict.fromkeys(unmatched))
 
 
 def explain_term(compiled: Compiled, weighted: WeightedTerm, row: int) -> list[ScorePart]:

@@ -1,9 +1,7 @@
 """The shared part of the rankers that award fixed points for texts that contain a term."""
 
-import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 
@@ -21,20 +19,11 @@ class Award:
     points: Scores
 
 
-def find_containing(texts: Sequence[str], term: str) -> Mask:
-    return np.fromiter(map(operator.contains, texts, repeat(term)), dtype=np.bool_, count=len(texts))
-
-
-def find_equal(texts: Sequence[str], term: str) -> Mask:
-    return np.fromiter(map(operator.eq, texts, repeat(term)), dtype=np.bool_, count=len(texts))
-
-
 def give(term: str, field: str, fits: Mask, points: float) -> Award:
     return Award(term, field, fits * np.float32(points))
 
 
-def sum_awards(task: Task, terms: Iterable[str], awards: Sequence[Award], kept_share: float = 0.0) -> Ranking:
-    """Add the awards up. `unmatched` are the terms that gave no visible tool anything."""
+def sum_awards(task: Task, awards: Sequence[Award], kept_share: float = 0.0) -> Ranking:
     scores = np.zeros(len(task.compiled), dtype=np.float32)
     useful: set[str] = set()
     for award in awards:
@@ -50,5 +39,4 @@ def sum_awards(task: Task, terms: Iterable[str], awards: Sequence[Award], kept_s
             if award.points[row]
         )
 
-    unmatched = tuple(term for term in dict.fromkeys(terms) if term not in useful)
-    return Ranking(scores, unmatched, explain, kept_share)
+    return Ranking(scores, explain, kept_share, frozenset(useful))

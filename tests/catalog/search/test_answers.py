@@ -90,7 +90,10 @@ class TestRequired:
         assert names(search("+jira create", ranker=ranker)) == ["mcp__jira__create_issue"]
 
     def test_lacking_words_are_reported(self) -> None:
-        assert search("+teams send frob").unmatched_terms[0] == "teams"
+        assert search("+teams send frob").unmatched_terms == ("teams", "frob")
+
+    def test_words_that_other_tools_have_are_not_unmatched(self) -> None:
+        assert search("+slack forecast").unmatched_terms == ()
 
 
 class TestVisibility:

@@ -116,9 +116,10 @@ class TestOverlap:
         assert points(first)["getforecast", "name"] == 100
 
 
-def test_unmatched_terms_are_those_no_tool_contains() -> None:
-    assert search("issue frobnicate", ranker="keyword").unmatched_terms == ("frobnicate",)
-    assert search("Issue Frobnicate", ranker="overlap").unmatched_terms == ("frobnicate",)
+@pytest.mark.parametrize("ranker", ["keyword", "overlap"])
+def test_what_stands_inside_a_word_is_not_unmatched_there(ranker: str) -> None:
+    assert search("iss Frobnicate", ranker=ranker).unmatched_terms == ("Frobnicate",)
+    assert search("iss Frobnicate").unmatched_terms == ("iss", "Frobnicate")
 
 
 def test_an_unknown_ranker_is_refused() -> None:

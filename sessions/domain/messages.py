@@ -1,0 +1,35 @@
+"""What a search says in words, to the model and to whoever reads over its shoulder."""
+
+from collections.abc import Sequence
+
+
+def say_matched(names: Sequence[str], loaded: Sequence[str]) -> str:
+    found = f"Found {_count(len(names))}: {', '.join(names)}."
+    if not loaded:
+        return found
+    return f"{found} Loaded now: {', '.join(loaded)}."
+
+
+def say_no_match(unmatched: Sequence[str], missing: Sequence[str], *, fallback: int, is_cut: bool) -> str:
+    lacking = f" No tool has: {', '.join(unmatched)}." if unmatched else ""
+    unknown = f" Unknown names: {', '.join(missing)}." if missing else ""
+    return f"No tool matches.{lacking}{unknown} {_say_listed(fallback, is_cut=is_cut)}"
+
+
+def say_listing(*, fallback: int, is_cut: bool) -> str:
+    return _say_listed(fallback, is_cut=is_cut)
+
+
+def say_inactive() -> str:
+    return "Tool search is inactive: nothing is deferred, every tool is loaded already."
+
+
+def _say_listed(count: int, *, is_cut: bool) -> str:
+    if not count:
+        return "No tool is deferred that is not loaded."
+    listed = f"The first {count} deferred tools are listed" if is_cut else f"{_count(count)} deferred"
+    return f"{listed}; search with words of their names or descriptions."
+
+
+def _count(tools: int) -> str:
+    return "1 tool" if tools == 1 else f"{tools} tools"

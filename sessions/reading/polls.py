@@ -1,0 +1,66 @@
+"""Who polls, and from which versions the answer comes: one read of the database, without the ORM's work."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection
+
+from sessions.reading.offers import Versions
+
+_OF_SESSION = """
+    SELECT k.id, k.digest, k.rate_limit_per_minute,
+           p.id, p.version, d.version, d.catalog_version, s.version, s.model
+    FROM agent_sessions_apikey k
+    LEFT JOIN agent_sessions_agentsession s ON s.key_id = k.id AND s.id = %s AND s.expires_at > %s
+    LEFT JOIN catalog_policy p ON p.id = s.policy_id
+    LEFT JOIN catalog_decidedlist d ON d.policy_id = p.id
+    WHERE k.prefix = %s AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > %s)
+"""
+_OF_POLICY = """
+    SELECT k.id, k.digest, k.rate_limit_per_minute,
+           p.id, p.version, d.version, d.catalog_version, 0, ''
+    FROM agent_sessions_apikey k
+    LEFT JOIN catalog_policy p ON p.slug = %s AND (p.id = k.policy_id OR k.scope = 'admin')
+    LEFT JOIN catalog_decidedlist d ON d.policy_id = p.id
+    WHERE k.prefix = %s AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > %s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """A key in force and what it asks for. `policy_id` is None where there is no such thing for this key."""
+
+    key_id: int
+    digest: str
+    rate_limit_per_minute: int | None
+    policy_id: int | None
+    versions: Versions
+    session_version: int
+    model: str
+
+
+def find_session_poll(prefix: str, session_id: uuid.UUID, *, now: datetime) -> Poll | None:
+    """None when no key in force has this prefix; the caller still has to check the key itself."""
+    moment = connection.ops.adapt_datetimefield_value(now)
+    return _find(_OF_SESSION, [_adapt(session_id), moment, prefix, moment])
+
+
+def find_policy_poll(prefix: str, slug: str, *, now: datetime) -> Poll | None:
+    return _find(_OF_POLICY, [slug, prefix, connection.ops.adapt_datetimefield_value(now)])
+
+
+def _find(query: str, values: list[Any]) -> Poll | None:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    key_id, digest, rate, policy_id, policy, decided, catalog, session_version, model = row
+    versions = Versions(policy or 0, decided or 0, catalog or 0)
+    return Poll(key_id, digest, rate, policy_id, versions, session_version or 0, model or "")
+
+
+def _adapt(session_id: uuid.UUID) -> Any:
+    return session_id if connection.features.has_native_uuid_field else session_id.hex

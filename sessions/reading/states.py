@@ -1,0 +1,75 @@
+"""A session's state, as agents read it and as `/tool-search status` shows it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from catalog.domain.choices import Reason
+from sessions.domain.loaded import Loaded, LoadedTools
+from sessions.models import AgentSession, LoadedTool
+from sessions.reading import offers
+from sessions.reading.tool_lists import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    session: AgentSession
+    standing: Standing
+    loaded: LoadedTools
+    lost: Sequence[str] | None = None
+
+    def to_mapping(self) -> dict[str, object]:
+        session, offer = self.session, self.standing.offer
+        state: dict[str, object] = {
+            "id": str(session.pk),
+            "external_id": session.external_id,
+            "policy": offer.policy.slug,
+            "model": session.model or None,
+            "active": offer.is_active,
+            "turn": session.turn,
+            "context_window": session.context_window or offer.policy.context_window,
+            "context_used": session.context_used,
+            "version": session.version,
+            "counts": self.standing.counts,
+            "tokens": self.standing.tokens(),
+            "loaded": self._list_loaded(),
+            "deferred_by_server": self.standing.deferred_by_server,
+            "created_at": _write_time(session.created_at),
+            "last_seen_at": _write_time(session.last_seen_at),
+            "expires_at": _write_time(session.expires_at),
+        }
+        return state if self.lost is None else {**state, "lost": list(self.lost)}
+
+    def _list_loaded(self) -> list[Mapping[str, object]]:
+        turns = {tool.name: tool.loaded_turn for tool in self.loaded}
+        by_rule = [(tool, str(tool.reason), 0) for tool in self.standing.offer.always]
+        by_search = [(tool, str(Reason.DISCOVERED), turns[tool.name]) for tool in self.standing.discovered]
+        return [
+            {"name": tool.name, "server": tool.text.server, "reason": reason, "turn": turn}
+            for tool, reason, turn in (*by_rule, *by_search)
+        ]
+
+
+def read_state(session: AgentSession, *, lost: Sequence[str] | None = None) -> SessionState:
+    loaded = read_loaded(session)
+    return SessionState(session, stand(session, loaded), loaded, lost)
+
+
+def stand(session: AgentSession, loaded: LoadedTools) -> Standing:
+    """A tool that was loaded and is not offered any more, or loads by a rule now, is not discovered."""
+    offer = offers.offer_of_session(session)
+    found = (offer.by_name.get(tool.name) for tool in loaded)
+    return Standing(offer, tuple(tool for tool in found if tool is not None and tool.is_deferred))
+
+
+def read_loaded(session: AgentSession) -> LoadedTools:
+    rows = (
+        LoadedTool.objects.filter(session=session)
+        .order_by("position")
+        .values_list("name", "loaded_turn", "used_turn")
+    )
+    return tuple(Loaded(*row) for row in rows)
+
+
+def _write_time(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,84 @@
+"""Searches an offer: the catalog's index and, beside it, what the session brought along."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from catalog.domain.policy import Policy
+from catalog.domain.query import Keywords, Query, Required, strip_quotes
+from catalog.models import Tool
+from catalog.search.answers import answer
+from catalog.search.request import Hit, SearchOutcome, SearchRequest
+from catalog.services.search import run_search
+from sessions.reading.offer import Offer, OfferedTool
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A tool of the offer that a search found, with its score."""
+
+    tool: OfferedTool
+    hit: Hit
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    found: tuple[Found, ...]
+    missing: tuple[str, ...] = ()
+    unmatched_terms: tuple[str, ...] = ()
+
+
+def find_tools(offer: Offer, query: Query, *, max_results: int, explained: bool = False) -> Finding:
+    """Raises InvalidInput for a pattern that cannot be run."""
+    request = _make_request(offer, query, max_results, explained=explained)
+    outcomes = [run_search(request)]
+    if offer.own_index is not None:
+        own = _make_request(offer, query, max_results, explained=explained, of_catalog=False)
+        outcomes.append(answer(offer.own_index, own, None))
+    hits = _merge_hits(outcomes, query, max_results)
+    return Finding(
+        found=tuple(_keep_offered(offer, hits)),
+        missing=_in_all([outcome.missing for outcome in outcomes]),
+        unmatched_terms=_in_all([outcome.unmatched_terms for outcome in outcomes]),
+    )
+
+
+def _make_request(
+    offer: Offer, query: Query, max_results: int, *, explained: bool, of_catalog: bool = True
+) -> SearchRequest:
+    policy: Policy = offer.policy
+    return SearchRequest(
+        query=query,
+        ranker=str(policy.ranker),
+        max_results=max_results,
+        score_cutoff=policy.score_cutoff,
+        visible=offer.visible if of_catalog else None,
+        explained=explained,
+    )
+
+
+def _merge_hits(outcomes: Sequence[SearchOutcome], query: Query, max_results: int) -> list[Hit]:
+    """One list, best first; a tool whose very name was typed comes before all others."""
+    if len(outcomes) == 1:
+        return list(outcomes[0].hits)
+    hits = [hit for outcome in outcomes for hit in outcome.hits]
+    if not isinstance(query, Keywords | Required):
+        return hits if query.form == "select" else hits[:max_results]
+    typed = strip_quotes(query.text).lower()
+    hits.sort(key=lambda hit: (hit.qualified_name.lower() != typed, -hit.score))
+    return hits[:max_results]
+
+
+def _keep_offered(offer: Offer, hits: Sequence[Hit]) -> list[Found]:
+    """The last word is the database's: a tool that was hidden or removed a moment ago is not found."""
+    ids = [hit.id for hit in hits if hit.id > 0]
+    listed = set(Tool.objects.listed().filter(pk__in=ids).values_list("pk", flat=True)) if ids else set()
+    return [
+        Found(offer.by_id[hit.id], hit)
+        for hit in hits
+        if hit.id in offer.by_id and (hit.id < 0 or hit.id in listed)
+    ]
+
+
+def _in_all(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    first, *others = lists
+    return tuple(text for text in first if all(text in other for other in others))

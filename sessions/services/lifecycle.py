@@ -1,0 +1,159 @@
+"""A session from its creation to its end: created once, changed, its turns ended, reset, deleted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from catalog.domain.errors import InvalidInput
+from catalog.domain.policy import Policy as DomainPolicy
+from catalog.domain.values import BadValueError, read_globs
+from catalog.models import Policy
+from sessions.domain import builtins, loaded
+from sessions.domain.loaded import LoadedTools
+from sessions.models import AgentSession, ApiKey
+from sessions.reading import offers
+from sessions.services import eviction
+from sessions.services.changing import change_session
+
+Globs = Sequence[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    session: AgentSession
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFields:
+    """What an agent says of itself."""
+
+    model: str = ""
+    context_window: int | None = None
+    visible: Globs = None
+    builtin_tools: Sequence[Mapping[str, Any]] = ()
+
+
+def create_session(
+    *, key: ApiKey, policy: Policy, fields: SessionFields, external_id: str | None = None
+) -> Created:
+    """A new session; with an `external_id` that this key has used before, the session of that time."""
+    values = _check_fields(fields)
+    if external_id is not None and (known := _find_known(key, external_id)) is not None:
+        return Created(known, is_new=False)
+    now = timezone.now()
+    try:
+        with transaction.atomic():
+            session = AgentSession.objects.create(
+                key=key,
+                policy=policy,
+                external_id=external_id,
+                last_seen_at=now,
+                expires_at=now + policy.session_ttl,
+                **values,
+            )
+            eviction.make_room(session)
+    except IntegrityError:  # another request with the same external_id was quicker
+        known = _find_known(key, external_id) if external_id is not None else None
+        if known is None:
+            raise
+        return Created(known, is_new=False)
+    return Created(session, is_new=True)
+
+
+def change_fields(*, session: AgentSession, changed: Mapping[str, Any]) -> AgentSession:
+    """Change the fields given: `model`, `context_window`, `visible`, `builtin_tools`."""
+    values = {name: _check_field(name, value) for name, value in changed.items()}
+
+    def edit(row: AgentSession, _policy: DomainPolicy, before: LoadedTools) -> LoadedTools:
+        for name, value in values.items():
+            setattr(row, name, value)
+        return before
+
+    return change_session(session_id=session.pk, edit=edit)
+
+
+def end_turn(
+    *,
+    session: AgentSession,
+    context_used: int | None = None,
+    called: Sequence[str] = (),
+    visible: Globs = None,
+) -> AgentSession:
+    """End a turn: note what it used, unload by the policy's rules; `visible` narrows the next turn only."""
+    narrowing = _check_field("visible", visible)
+    names = offers.offer_of_session(session).names_meant(called)
+
+    def edit(row: AgentSession, policy: DomainPolicy, before: LoadedTools) -> LoadedTools:
+        after = loaded.end_turn(loaded.use(before, names, turn=row.turn), policy, turn=row.turn)
+        row.turn += 1
+        row.turn_visible = narrowing
+        if context_used is not None:
+            row.context_used = context_used
+        return after
+
+    return change_session(session_id=session.pk, edit=edit)
+
+
+def unload(*, session: AgentSession, names: Sequence[str]) -> AgentSession:
+    """Drop what a search loaded, by qualified or bare name. A tool that a rule loads stays."""
+    meant = offers.offer_of_session(session).names_meant(names) | set(names)
+    return change_session(
+        session_id=session.pk, edit=lambda _row, _policy, before: loaded.unload(before, meant)
+    )
+
+
+def reset(*, session: AgentSession) -> AgentSession:
+    """Decide every tool again: nothing is loaded, and the conversation counts as empty."""
+
+    def edit(row: AgentSession, _policy: DomainPolicy, _before: LoadedTools) -> LoadedTools:
+        row.context_used, row.context_was_over = 0, False
+        return ()
+
+    return change_session(session_id=session.pk, edit=edit)
+
+
+def delete_session(*, session: AgentSession) -> None:
+    AgentSession.objects.filter(pk=session.pk).delete()
+
+
+def _find_known(key: ApiKey, external_id: str) -> AgentSession | None:
+    """An expired session of that name makes room for a new one."""
+    known = AgentSession.objects.select_related("policy").filter(key=key, external_id=external_id)
+    known.expired(now=timezone.now()).delete()
+    return known.first()
+
+
+def _check_fields(fields: SessionFields) -> dict[str, Any]:
+    given = {
+        "model": fields.model,
+        "context_window": fields.context_window,
+        "visible": fields.visible,
+        "builtin_tools": fields.builtin_tools,
+    }
+    return {name: _check_field(name, value) for name, value in given.items()}
+
+
+def _check_field(name: str, value: Any) -> Any:
+    match name:
+        case "visible":
+            return None if value is None else _check_globs(value)
+        case "builtin_tools":
+            definitions = list(value or ())
+            builtins.check_names(definitions)
+            return definitions
+        case "model":
+            return value or ""
+        case _:
+            return value
+
+
+def _check_globs(value: Sequence[str]) -> list[str]:
+    try:
+        return list(read_globs(value))
+    except BadValueError as error:
+        place = "visible" if error.index is None else f"visible[{error.index}]"
+        raise InvalidInput.at(place, str(error)) from None

@@ -1,0 +1,161 @@
+"""Search and load: the one way by which an agent, the console or anything later gets at a deferred tool."""
+
+import time
+from dataclasses import dataclass, replace
+
+from django.utils import timezone
+
+from catalog.domain.errors import InvalidInput
+from catalog.domain.policy import Policy as DomainPolicy
+from catalog.domain.query import Query, parse_pattern, parse_query
+from catalog.domain.sizes import tokens_of
+from sessions.domain import loaded
+from sessions.domain.loaded import LoadedTools
+from sessions.models import AgentSession, Outcome, SearchEvent
+from sessions.reading.offer import OfferedTool
+from sessions.reading.states import read_loaded, stand
+from sessions.reading.tool_lists import Standing
+from sessions.services import records
+from sessions.services.changing import change_session
+from sessions.services.finding import Finding, Found, find_tools
+
+MOST_FALLBACK = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchCall:
+    """What an agent asks: exactly one of `query` and `pattern`. `call_id` names the model's own call."""
+
+    query: str | None = None
+    pattern: str | None = None
+    max_results: int | None = None
+    load: bool = True
+    call_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        return (self.query if self.pattern is None else self.pattern) or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    found: Found
+    is_already_loaded: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    call: SearchCall
+    outcome: Outcome
+    form: str
+    matches: tuple[Match, ...] = ()
+    loaded: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    unmatched_terms: tuple[str, ...] = ()
+    fallback: tuple[OfferedTool, ...] = ()
+    is_truncated: bool = False
+    took_ms: float = 0.0
+
+
+def search_and_load(*, session: AgentSession, call: SearchCall) -> SearchResult:
+    """Find tools that the session may see and load them at once, unless asked not to."""
+    started = time.perf_counter()
+    query = parse_call(call)
+    before = read_loaded(session)
+    standing = stand(session, before)
+    result = _answer(standing, query, call)
+    if call.load and result.matches:
+        result = _load(session, standing, before, result)
+    result = replace(result, took_ms=(time.perf_counter() - started) * 1000)
+    _record(session, standing, result)
+    return result
+
+
+def parse_call(call: SearchCall) -> Query:
+    """Raises InvalidInput unless exactly one of query and pattern is given, and is well formed."""
+    if (call.query is None) == (call.pattern is None):
+        raise InvalidInput.at("query", "give either query or pattern, not both and not neither")
+    return parse_pattern(call.pattern) if call.pattern is not None else parse_query(call.text)
+
+
+def _answer(standing: Standing, query: Query, call: SearchCall) -> SearchResult:
+    if not standing.offer.is_active:
+        return SearchResult(call=call, outcome=Outcome.INACTIVE, form=query.form)
+    if query.form == "listing":
+        return _fall_back(standing, call, query.form, Outcome.LISTING, Finding(()))
+    most = call.max_results or standing.offer.policy.max_results
+    finding = find_tools(standing.offer, query, max_results=most)
+    if not finding.found:
+        return _fall_back(standing, call, query.form, Outcome.NO_MATCH, finding)
+    in_force = {tool.name for tool in standing.discovered}
+    matches = tuple(
+        Match(found, not found.tool.is_deferred or found.tool.name in in_force) for found in finding.found
+    )
+    return SearchResult(
+        call=call,
+        outcome=Outcome.MATCHED,
+        form=query.form,
+        matches=matches,
+        missing=finding.missing,
+        unmatched_terms=finding.unmatched_terms,
+    )
+
+
+def _fall_back(
+    standing: Standing, call: SearchCall, form: str, outcome: Outcome, finding: Finding
+) -> SearchResult:
+    """List what is deferred, so that the agent can browse or ask again."""
+    in_force = {tool.name for tool in standing.discovered}
+    listed: list[OfferedTool] = []
+    for tool in standing.offer.deferred:
+        if len(listed) > MOST_FALLBACK:
+            break
+        if tool.name not in in_force:
+            listed.append(tool)
+    return SearchResult(
+        call=call,
+        outcome=outcome,
+        form=form,
+        missing=finding.missing,
+        unmatched_terms=finding.unmatched_terms,
+        fallback=tuple(listed[:MOST_FALLBACK]),
+        is_truncated=len(listed) > MOST_FALLBACK,
+    )
+
+
+def _load(
+    session: AgentSession, standing: Standing, before: LoadedTools, result: SearchResult
+) -> SearchResult:
+    wanted = [match.found.tool.name for match in result.matches if match.found.tool.is_deferred]
+    most = standing.offer.policy.max_loaded_tools
+    if loaded.load(before, wanted, turn=session.turn, most=most) == before:
+        return result
+
+    added: list[str] = []
+
+    def edit(row: AgentSession, policy: DomainPolicy, present: LoadedTools) -> LoadedTools:
+        after = loaded.load(present, wanted, turn=row.turn, most=policy.max_loaded_tools)
+        known = {tool.name for tool in present}
+        added[:] = [tool.name for tool in after if tool.name not in known]
+        return after
+
+    change_session(session_id=session.pk, edit=edit)
+    return replace(result, loaded=tuple(added))
+
+
+def _record(session: AgentSession, standing: Standing, result: SearchResult) -> None:
+    by_name = standing.offer.by_name
+    hits = [[match.found.tool.name, round(match.found.hit.score, 4)] for match in result.matches]
+    records.note_search(
+        SearchEvent(
+            session_id=session.pk,
+            at=timezone.now(),
+            turn=session.turn,
+            query=result.call.text,
+            form=result.form,
+            outcome=result.outcome,
+            hits=hits,
+            tokens_loaded=tokens_of(sum(by_name[name].text.chars for name in result.loaded)),
+            took_us=round(result.took_ms * 1000),
+        )
+    )

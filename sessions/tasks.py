@@ -1,0 +1,16 @@
+"""Celery's way in: what time does to sessions."""
+
+from celery import shared_task
+from django.utils import timezone
+
+from sessions.services import eviction
+
+
+@shared_task(name="sessions.expire_sessions", ignore_result=True, time_limit=300)
+def expire_sessions() -> None:
+    eviction.expire(now=timezone.now())
+
+
+@shared_task(name="sessions.prune_searches", ignore_result=True, time_limit=300)
+def prune_searches() -> None:
+    eviction.prune_searches(now=timezone.now())
