@@ -25,11 +25,11 @@ format: .venv/full.stamp
 	$(BIN)/ruff format $(SOURCES)
 
 clean:
-	rm -rf .venv var .mypy_cache .ruff_cache .pytest_cache .coverage
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .coverage
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("toolsearch needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "on Debian: apt-get install python3-venv"; exit 1; }
 
 .venv/run.stamp: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[meaning]'

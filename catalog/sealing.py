@@ -1,5 +1,6 @@
 """Keeps secrets encrypted at rest, each bound to the row it belongs to. Settings parse and make the keys."""
 
+import base64
 import json
 import os
 import re
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from catalog.domain.errors import ToolSearchError
 
@@ -59,6 +62,12 @@ def parse_keys(text: str) -> tuple[str, ...]:
     if not all(_KEY.fullmatch(key) for key in keys):
         raise ValueError("is not a Fernet key: 32 random bytes in URL-safe base64")
     return keys
+
+
+def derive_key(secret: str) -> str:
+    """A key that everyone who knows the secret can make, and that tells nothing of it."""
+    derivation = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"toolsearch encryption key")
+    return base64.urlsafe_b64encode(derivation.derive(secret.encode())).decode()
 
 
 def read_or_create_key(path: Path) -> str:

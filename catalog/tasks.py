@@ -6,6 +6,7 @@ import socket
 import threading
 
 from celery import shared_task
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError
@@ -20,6 +21,9 @@ logger = logging.getLogger(__name__)
 # A wake-up that no worker has read by then is repeated by the sweep.
 WAKE_UP_EXPIRES_SECONDS = 60
 
+# Refreshes wait for servers. They have workers of their own, or a few that hang would hold up every edit.
+QUEUES = {JobKind.REFRESH_SERVER.value: settings.REFRESH_QUEUE}
+
 HANDLERS: dict[JobKind, jobs.Handler] = {
     JobKind.REFRESH_SERVER: refresh.run_refresh,
     JobKind.UPDATE_INDEX: reindex.run_update,
@@ -30,8 +34,8 @@ HANDLERS: dict[JobKind, jobs.Handler] = {
 def wake_workers() -> None:
     """Tell the workers what is due. When the broker is away the rows wait for the next sweep."""
     try:
-        for job_id in jobs.take_wakeable(now=timezone.now()):
-            run_job.apply_async((job_id,), expires=WAKE_UP_EXPIRES_SECONDS)
+        for job_id, kind in jobs.take_wakeable(now=timezone.now()):
+            run_job.apply_async((job_id,), queue=QUEUES.get(kind), expires=WAKE_UP_EXPIRES_SECONDS)
     except (OperationalError, OSError) as error:
         logger.warning("the broker cannot be reached, the sweep will wake the workers: %s", error)
 

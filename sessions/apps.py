@@ -7,3 +7,9 @@ class AgentSessionsConfig(AppConfig):
     name = "sessions"
     label = "agent_sessions"
     verbose_name = "Agent sessions"
+
+    def ready(self) -> None:
+        from catalog import callers  # noqa: PLC0415  models can be imported only now
+        from sessions.services import keys  # noqa: PLC0415
+
+        callers.identify_with(keys.identify)

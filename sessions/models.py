@@ -122,6 +122,7 @@ class LoadedTool(models.Model):
     position = models.PositiveIntegerField()
     loaded_turn = models.PositiveIntegerField()
     used_turn = models.PositiveIntegerField(help_text="The last turn that loaded or called it.")
+    used_order = models.PositiveBigIntegerField(default=0, help_text="Grows with every use in the session.")
 
     class Meta:
         ordering = ["session", "position"]

@@ -1,21 +1,21 @@
 """What every test gets: a search index of its own, and no memory of another test's catalog."""
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from pytest_django import Settings
+from django.test import override_settings
 
 from catalog.services import search
 
 
 @pytest.fixture(autouse=True)
-def index_folder(tmp_path: Path, settings: Settings) -> Path:
+def index_folder(tmp_path: Path) -> Iterator[Path]:
     """Where this test's index is; it does not exist until the test builds it."""
-    settings.INDEX_FOLDER = tmp_path / "index"
     search.forget()
-    return tmp_path / "index"
+    with override_settings(INDEX_FOLDER=tmp_path / "index"):
+        yield tmp_path / "index"
 
 
 @pytest.hookimpl(wrapper=True)

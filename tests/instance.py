@@ -1,5 +1,6 @@
 """A whole running instance, as `manage.py up` starts it: for tests that look from outside."""
 
+import itertools
 import json
 import os
 import re
@@ -21,6 +22,14 @@ import psycopg
 
 ROOT = Path(__file__).resolve().parent.parent
 START_WITHIN_SECONDS = 60.0
+NOT_RUNNING = -1
+COMMANDS = {
+    "web": "granian",
+    "worker": "--queues celery",
+    "refresher": "--queues refresh",
+    "scheduler": " beat ",
+}
+_numbers = itertools.count(1)
 
 
 class Instance:
@@ -70,10 +79,15 @@ class Instance:
             return {}
 
     def pid_of(self, part: str) -> int:
-        """The process id of `web`, `worker` or `scheduler`, as the kernel lists `up`'s children."""
-        word = {"web": "granian", "worker": " worker ", "scheduler": " beat "}[part]
-        found = [pid for pid in children_of(self.process.pid) if word in f"{command_of(pid)} "]
-        return found[0] if found else 0
+        """The process id of a part, as the kernel lists `up`'s children."""
+        words = {
+            "web": "granian",
+            "worker": "--queues celery",
+            "refresher": "--queues refresh",
+            "scheduler": " beat ",
+        }
+        found = [pid for pid in children_of(self.process.pid) if words[part] in f"{command_of(pid)} "]
+        return found[0] if found else NOT_RUNNING
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -101,6 +115,10 @@ def running_instance(data: Path, *options: str, **variables: str) -> Iterator[In
         kept = ("PATH", "HOME", "SECRET_KEY", "CELERY_BROKER_URL", "LANG")
         environment = {name: os.environ[name] for name in kept if name in os.environ}
         environment["TOOLSEARCH_DATA"] = str(data)
+        if broker := environment.get("CELERY_BROKER_URL"):
+            # A queue of its own: two instances on one would take each other's messages.
+            own = urlsplit(broker)._replace(path=f"/{next(_numbers) % 16}")
+            environment["CELERY_BROKER_URL"] = own.geturl()
         if database_url:
             # A database server ends embedded mode, and with it the demo's right to start a command.
             environment |= {"DATABASE_URL": database_url, "TOOLSEARCH_STDIO": "on"}

@@ -1,34 +1,67 @@
 """The REST API: mounts each app's router, and turns each of the engine's errors into a problem once."""
 
+import functools
 import json
+import logging
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import URLPattern, URLResolver
+from django.urls import URLPattern, URLResolver, path, re_path
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
-from ninja.errors import AuthenticationError, ValidationError
+from ninja.errors import HttpError, ValidationError
 
-from catalog.api import router as catalog_router
+from catalog.api import routers as catalog_routers
 from catalog.domain.errors import InvalidInput, ToolSearchError
+from sessions.api.keys import router as keys_router
+from sessions.api.polling import poll_policy, poll_session
+from sessions.api.sessions import router as sessions_router
+from sessions.api.snapshots import router as snapshots_router
+from sessions.api.tool_lists import router as tool_lists_router
+from sessions.domain.rates import TooManyRequests
+from toolsearch_site.openapi import add_problems
+from toolsearch_site.parsing import StrictParser
 
-api = NinjaAPI(
+logger = logging.getLogger(__name__)
+
+View = Callable[..., HttpResponse]
+
+
+class Api(NinjaAPI):
+    def get_openapi_schema(self, **options: Any) -> Any:
+        """Ninja's document, with the problems that every operation may answer with."""
+        return add_problems(super().get_openapi_schema(**options))
+
+
+api = Api(
     title="toolsearch",
     version="1",
     description="Short tool lists for agents; the rest found and loaded on demand.",
     urls_namespace="api",
+    parser=StrictParser(),
 )
-api.add_router("", catalog_router)
+for mounted in (*catalog_routers, sessions_router, snapshots_router, tool_lists_router, keys_router):
+    api.add_router("", mounted)
 
 
 def api_urls() -> tuple[list[URLPattern | URLResolver], str, str]:
     """The API's routes: open to callers who have not signed in, each operation asks for a key itself."""
     patterns, app_name, namespace = api.urls
-    for pattern in patterns:
-        if isinstance(pattern, URLPattern):
-            login_not_required(pattern.callback)
-    return patterns, app_name, namespace
+    polls = [
+        path("sessions/<uuid:session_id>/tools", poll_session),
+        path("policies/<str:slug>/tools", poll_policy),
+    ]
+    for pattern in polls:
+        pattern.callback = require_safe(_tell_problems(pattern.callback))
+    routes = [*polls, *patterns, re_path(r"^.*$", _find_nothing)]
+    for route in routes:
+        if isinstance(route, URLPattern):
+            route.callback = login_not_required(_explain_refusals(route.callback))
+    return routes, app_name, namespace
 
 
 def problem(
@@ -43,7 +76,10 @@ def problem(
     }
     if errors is not None:
         body["errors"] = errors
-    return HttpResponse(json.dumps(body), status=status, content_type="application/problem+json")
+    headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
+    return HttpResponse(
+        json.dumps(body), status=status, content_type="application/problem+json", headers=headers
+    )
 
 
 @api.exception_handler(ToolSearchError)
@@ -53,7 +89,10 @@ def on_engine_error(request: HttpRequest, error: ToolSearchError) -> HttpRespons
         if isinstance(error, InvalidInput)
         else None
     )
-    return problem(error.status, str(error), title=error.title, errors=errors)
+    answer = problem(error.status, str(error), title=error.title, errors=errors)
+    if isinstance(error, TooManyRequests):
+        answer["Retry-After"] = str(error.retry_after_seconds)
+    return answer
 
 
 @api.exception_handler(ValidationError)
@@ -65,11 +104,56 @@ def on_invalid_request(request: HttpRequest, error: ValidationError) -> HttpResp
     return problem(422, "The request cannot be understood.", title="Invalid input", errors=errors)
 
 
-@api.exception_handler(AuthenticationError)
-def on_missing_key(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
-    return problem(401, "Send a key that is in force: Authorization: Bearer <key>.")
+@api.exception_handler(HttpError)
+def on_unreadable_body(request: HttpRequest, error: HttpError) -> HttpResponse:
+    """Ninja's own: a body that is not JSON, or not JSON that can be kept."""
+    errors = [{"place": "body", "message": str(error.__cause__ or error)}]
+    return problem(422, "The request's body cannot be read.", title="Invalid input", errors=errors)
 
 
 @api.exception_handler(Http404)
 def on_missing_object(request: HttpRequest, error: Http404) -> HttpResponse:
     return problem(404, str(error) or "There is nothing here.")
+
+
+@api.exception_handler(Exception)
+def on_failure(request: HttpRequest, error: Exception) -> HttpResponse:
+    """Whatever it was, the caller gets a problem and the log the traceback."""
+    logger.error("%s %s failed", request.method, request.path, exc_info=error)
+    return problem(500, "Something went wrong here; the log has the details.")
+
+
+def _tell_problems(view: View) -> View:
+    """For a plain view, what Ninja does for its own."""
+
+    @functools.wraps(view)
+    def guarded(request: HttpRequest, **arguments: Any) -> HttpResponse:
+        try:
+            return view(request, **arguments)
+        except ToolSearchError as error:
+            return on_engine_error(request, error)
+        except Exception as error:
+            return on_failure(request, error)
+
+    return guarded
+
+
+def _explain_refusals(view: View) -> View:
+    """A method that an address does not know is a problem like any other."""
+
+    @functools.wraps(view)
+    def explained(request: HttpRequest, *positional: Any, **arguments: Any) -> HttpResponse:
+        answer = view(request, *positional, **arguments)
+        if answer.status_code != HTTPStatus.METHOD_NOT_ALLOWED:
+            return answer
+        allowed = answer.headers.get("Allow", "")
+        refusal = problem(405, f"{request.method} is not possible here; {allowed} is.")
+        refusal["Allow"] = allowed
+        return refusal
+
+    return explained
+
+
+@csrf_exempt
+def _find_nothing(request: HttpRequest) -> HttpResponse:
+    return problem(404, "There is nothing at this address.")

@@ -1,4 +1,4 @@
-"""The worker's and the scheduler's entry point: `celery -A toolsearch_site worker`."""
+"""The workers' and the scheduler's entry point: `celery -A toolsearch_site worker`."""
 
 import os
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
+from catalog.domain.values import is_storable
 from catalog.sealing import parse_keys
 
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
@@ -56,6 +57,7 @@ class Environment:
     stdio_enabled: bool | None
     stdio_commands: frozenset[str] | None
     private_addresses: bool | None
+    behind_tls: bool | None
     connect_timeout_seconds: int
     list_timeout_seconds: int
 
@@ -82,6 +84,7 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
         stdio_enabled=stdio_enabled,
         stdio_commands=stdio_commands,
         private_addresses=_read_optional_flag(variables, "TOOLSEARCH_PRIVATE_ADDRESSES"),
+        behind_tls=_read_optional_flag(variables, "TOOLSEARCH_TLS"),
         connect_timeout_seconds=_read_seconds(variables, "TOOLSEARCH_CONNECT_TIMEOUT", default=60),
         list_timeout_seconds=_read_seconds(variables, "TOOLSEARCH_LIST_TIMEOUT", default=30),
     )
@@ -125,16 +128,16 @@ def _read_seconds(variables: Mapping[str, str], name: str, *, default: int) -> i
 
 
 def _read_folder(variables: Mapping[str, str]) -> Path:
-    folder = Path(_text(variables, "TOOLSEARCH_DATA") or "var").expanduser().absolute()
+    given = _text(variables, "TOOLSEARCH_DATA") or "var"
     try:
+        folder = Path(given).expanduser().absolute()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         probe = folder / ".writable"
         probe.touch()
         probe.unlink(missing_ok=True)
-    except OSError as problem:
-        raise BadSetting(
-            "TOOLSEARCH_DATA", f"'{folder}' cannot be used as a folder: {problem.strerror}"
-        ) from None
+    except (OSError, RuntimeError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or str(problem)
+        raise BadSetting("TOOLSEARCH_DATA", f"'{given}' cannot be used as a folder: {why}") from None
     return folder
 
 
@@ -183,6 +186,8 @@ def _read_secret_key(variables: Mapping[str, str]) -> str | None:
     key = variables.get("SECRET_KEY", "")
     if not key:
         return None
+    if not is_storable(key):
+        raise BadSetting("SECRET_KEY", "is not UTF-8 text")
     if len(key) < SECRET_KEY_MIN_CHARS:
         raise BadSetting("SECRET_KEY", f"is shorter than {SECRET_KEY_MIN_CHARS} characters")
     if key.lower().startswith(SAMPLE_SECRETS) or len(set(key)) < 5:

@@ -16,6 +16,11 @@ class OneLineFormatter(logging.Formatter):
         record.message = record.message.translate(CONTROL_CHARACTERS)
         return super().formatMessage(record)
 
+    def formatException(self, ei: Any) -> str:  # noqa: N802
+        """A traceback keeps its lines, but set in: none can be taken for a record."""
+        lines = super().formatException(ei).splitlines()
+        return "\n".join("    " + line.translate(CONTROL_CHARACTERS) for line in lines)
+
 
 def logging_settings(*, debug: bool) -> dict[str, Any]:
     return {

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from csp.constants import NONE, SELF
+from kombu import Queue
 
-from catalog.sealing import read_or_create_key
+from catalog.sealing import derive_key, read_or_create_key
 from toolsearch_site.environment import BadSetting, Environment, read_environment
 from toolsearch_site.logs import logging_settings
 
@@ -27,7 +28,10 @@ DEBUG = ENVIRONMENT.debug
 ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts)
 
 SECRET_KEY = ENVIRONMENT.secret_key or read_or_create_key(DATA_FOLDER / "secret.key")
-ENCRYPTION_KEYS = ENVIRONMENT.encryption_keys or (read_or_create_key(DATA_FOLDER / "encryption.key"),)
+ENCRYPTION_KEYS = ENVIRONMENT.encryption_keys or (
+    # Nodes share no folder, but they share the secret key: what one seals the others can open.
+    (read_or_create_key(DATA_FOLDER / "encryption.key"),) if EMBEDDED else (derive_key(SECRET_KEY),)
+)
 
 INSTALLED_APPS = [
     "toolsearch_site",
@@ -47,6 +51,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "toolsearch_site.sign_of_life.sign_of_life",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -132,6 +137,9 @@ CACHE_IS_SHARED = ENVIRONMENT.cache_url is not None
 # --- Celery ---------------------------------------------------------------------------------------------
 
 BROKER_FOLDER = DATA_FOLDER / "broker"
+# A worker that is not told which queues to serve serves both.
+REFRESH_QUEUE = "refresh"
+CELERY_TASK_QUEUES = [Queue("celery"), Queue(REFRESH_QUEUE)]
 CELERY_BROKER_URL = ENVIRONMENT.broker_url or "filesystem://localhost"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
@@ -199,7 +207,7 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 # Embedded means plain HTTP on one's own machine; anything else stands behind TLS.
-BEHIND_TLS = not (EMBEDDED or DEBUG)
+BEHIND_TLS = not (EMBEDDED or DEBUG) if ENVIRONMENT.behind_tls is None else ENVIRONMENT.behind_tls
 SESSION_COOKIE_SECURE = BEHIND_TLS
 CSRF_COOKIE_SECURE = BEHIND_TLS
 SECURE_HSTS_SECONDS = 31536000 if BEHIND_TLS else 0

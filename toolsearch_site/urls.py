@@ -13,7 +13,6 @@ urlpatterns = [
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("account/", account_views.account, name="account"),
     path("theme/", account_views.choose_theme, name="choose_theme"),
-    path("healthz", views.alive, name="alive"),
     path("api/v1/", api_urls()),
     path("admin/", admin.site.urls),
     path("", include("catalog.urls")),

@@ -8,6 +8,7 @@ from typing import Any
 
 from catalog.domain.sizes import Size, measure_definition
 
+ANY_OBJECT = {"type": "object"}  # what a missing schema means; a model API takes no tool without one
 _NAMED_FIELDS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "_meta")
 
 
@@ -48,7 +49,7 @@ class Definition:
             "_meta": self.meta,
         }
         kept = {key: value for key, value in optional.items() if value}
-        return {"name": self.name, **kept, "inputSchema": self.input_schema, **self.extra}
+        return {"name": self.name, **kept, "inputSchema": self.input_schema or ANY_OBJECT, **self.extra}
 
     @property
     def size(self) -> Size:

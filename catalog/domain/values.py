@@ -11,6 +11,7 @@ from typing import TypeVar
 
 MAX_GLOBS = 1_000
 MAX_GLOB_CHARS = 256
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _DURATION = re.compile(r"([0-9]{1,9}) ?(second|minute|hour|day|s|m|h|d)s?")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
@@ -25,6 +26,10 @@ class BadValueError(ValueError):
         self.index = index
 
 
+def is_storable(text: str) -> bool:
+    return not _UNSTORABLE.search(text)
+
+
 def read_flag(value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -32,8 +37,11 @@ def read_flag(value: object) -> bool:
 
 
 def read_text(value: object) -> str:
-    if isinstance(value, str):
+    """Text that any database and any encoding takes."""
+    if isinstance(value, str) and is_storable(value):
         return value
+    if isinstance(value, str):
+        raise BadValueError("must be text without NUL and without half characters")
     raise BadValueError(f"must be text, not {name_type(value)}")
 
 

@@ -16,9 +16,13 @@ class Provider(models.TextChoices):
 class ModelSupport(models.Model):
     """One row for all models whose name fits the pattern; of several that fit, the longest pattern counts."""
 
-    name_pattern = models.CharField(max_length=100, unique=True, help_text="A glob, such as claude-opus-4-5*.")
+    name_pattern = models.CharField(
+        max_length=100, unique=True, help_text="A glob, such as claude-opus-4-5*."
+    )
     provider = models.CharField(max_length=10, choices=Provider)
-    hosted_search = models.BooleanField(default=False, help_text="The provider searches deferred tools itself.")
+    hosted_search = models.BooleanField(
+        default=False, help_text="The provider searches deferred tools itself."
+    )
     context_window = models.PositiveIntegerField(
         null=True, blank=True, help_text="In tokens; unset leaves it to the policy."
     )

@@ -9,6 +9,10 @@ from django.urls import reverse
 from catalog.domain.choices import Kind, Transport
 from catalog.models.constraints import labelled, one_of
 
+MAX_TITLE_CHARS = 200
+MAX_VERSION_CHARS = 100
+MAX_PROTOCOL_CHARS = 40
+
 
 class Status(models.TextChoices):
     """What a reader sees; derived from the row, never stored."""
@@ -41,11 +45,11 @@ class Server(models.Model):
     )
     sealed = models.TextField(blank=True, help_text="Encrypted args, env, headers and URL query.")
 
-    title = models.CharField(max_length=200, blank=True)
+    title = models.CharField(max_length=MAX_TITLE_CHARS, blank=True)
     description = models.TextField(blank=True)
     instructions = models.TextField(blank=True)
-    version = models.CharField(max_length=100, blank=True)
-    protocol_version = models.CharField(max_length=40, blank=True)
+    version = models.CharField(max_length=MAX_VERSION_CHARS, blank=True)
+    protocol_version = models.CharField(max_length=MAX_PROTOCOL_CHARS, blank=True)
 
     refresh_interval_seconds = models.PositiveIntegerField(default=3600)
     next_refresh_at = models.DateTimeField(null=True, blank=True)

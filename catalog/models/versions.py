@@ -16,6 +16,11 @@ class CatalogVersion(models.Model):
         return str(self.number)
 
     @classmethod
+    def lock(cls) -> None:
+        """Hold the row until the transaction ends."""
+        cls.objects.select_for_update().get(pk=1)
+
+    @classmethod
     def advance(cls) -> int:
         """The next version. Call inside the transaction that uses it."""
         cls.objects.filter(pk=1).update(number=F("number") + 1)

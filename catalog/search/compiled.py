@@ -185,6 +185,10 @@ class Compiled:
             return None
         return self.arrays["rows"][span], self.arrays["impacts"][span]
 
+    def tools_with(self, term: str) -> int:
+        number = self.term_numbers.get(term)
+        return 0 if number is None else self._starts[number + 1] - self._starts[number]
+
     def rarity(self, tools_with: int) -> float:
         """BM25's idf of a term that so many tools have."""
         return math.log1p((len(self) - tools_with + 0.5) / (tools_with + 0.5))

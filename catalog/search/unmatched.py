@@ -20,5 +20,7 @@ def find_unmatched(compiled: Compiled, text: str, allowed: Mask | None) -> list[
 
 
 def has_visible(compiled: Compiled, term: str, allowed: Mask | None) -> bool:
+    if allowed is None:
+        return compiled.tools_with(term) > 0
     found = compiled.postings_of(term)
-    return found is not None and (allowed is None or bool(allowed[found[0]].any()))
+    return found is not None and bool(allowed[found[0]].any())

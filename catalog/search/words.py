@@ -12,7 +12,7 @@ from functools import lru_cache
 from threading import Lock
 
 import regex
-import snowballstemmer  # type: ignore[import-untyped]
+import snowballstemmer
 
 from catalog.search.stopwords import STOP_WORDS
 

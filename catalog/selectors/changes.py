@@ -1,9 +1,11 @@
 """The change record as pages show it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
+from catalog.domain.errors import NotFound
 from catalog.models import Change
 from catalog.models.changes import Action, Subject
 from catalog.selectors.paging import Page, cut_page
@@ -53,6 +55,17 @@ def changes_of(subject: Subject, name: str, *, limit: int = RECENT_ROWS) -> list
     return [_row(change) for change in Change.objects.filter(subject=subject, name=name)[:limit]]
 
 
+def newest_change(subject: Subject, name: str) -> Change | None:
+    return Change.objects.filter(subject=subject, name=name).first()
+
+
+def find_change(change_id: int) -> Change:
+    change = Change.objects.filter(pk=change_id).first()
+    if change is None:
+        raise NotFound(f"There is no change {change_id}.")
+    return change
+
+
 def known_actors() -> list[str]:
     return list(Change.objects.order_by("actor").values_list("actor", flat=True).distinct())
 
@@ -63,18 +76,20 @@ def _matching(wanted: ChangeFilter) -> "QuerySet[Change]":
     return changes.filter(name__icontains=wanted.name) if wanted.name else changes
 
 
+def list_differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[Difference]:
+    """Field by field, those alike left out."""
+    return [
+        Difference(
+            field=field,
+            before=before.get(field),
+            after=after.get(field),
+            had_before=field in before,
+            has_after=field in after,
+        )
+        for field in sorted({*before, *after})
+        if field not in before or field not in after or before[field] != after[field]
+    ]
+
+
 def _row(change: Change) -> ChangeRow:
-    fields = sorted({*change.before, *change.after})
-    return ChangeRow(
-        change=change,
-        differences=[
-            Difference(
-                field=field,
-                before=change.before.get(field),
-                after=change.after.get(field),
-                had_before=field in change.before,
-                has_after=field in change.after,
-            )
-            for field in fields
-        ],
-    )
+    return ChangeRow(change=change, differences=list_differences(change.before, change.after))

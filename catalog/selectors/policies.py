@@ -1,13 +1,19 @@
 """Policies as pages show them: every field with what it does."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from itertools import zip_longest
 
 from catalog.domain.choices import Mode, ThresholdUnit
 from catalog.domain.errors import NotFound
 from catalog.domain.policy import DEFAULT_THRESHOLDS
-from catalog.models import Policy
+from catalog.domain.thresholds import Measure, Totals, readings
+from catalog.models import DecidedList, Policy
+from catalog.selectors.changes import Difference, list_differences
+from catalog.selectors.facts import read_policy
 
+DEFAULT_SLUG = "default"
+VERSION_ROWS = 20
 UNIT_WORDS = {
     ThresholdUnit.CHARS: "characters",
     ThresholdUnit.TOKENS: "tokens",
@@ -93,12 +99,28 @@ class FieldGroup:
 
 @dataclass(frozen=True, slots=True)
 class PolicyRow:
+    """`loaded` and `deferred` are None until a worker has decided the policy."""
+
     policy: Policy
     summary: str
+    loaded: int | None
+    deferred: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """A saved form of a policy, and what that save changed."""
+
+    number: int
+    actor: str
+    saved_at: datetime
+    is_present: bool
+    differences: list[Difference]
 
 
 def policies_for_table() -> list[PolicyRow]:
-    return [PolicyRow(policy, summarize(policy)) for policy in Policy.objects.all()]
+    decided = {row.policy_id: row for row in DecidedList.objects.all()}
+    return [_row(policy, decided.get(policy.pk)) for policy in Policy.objects.all()]
 
 
 def find_policy(slug: str) -> Policy:
@@ -106,6 +128,16 @@ def find_policy(slug: str) -> Policy:
     if policy is None:
         raise NotFound(f"There is no policy named {slug}.")
     return policy
+
+
+def choose_policy(slug: str) -> Policy | None:
+    """The policy a page looks through: the one asked for, else `default`. A shared link must not break."""
+    known = {policy.slug: policy for policy in Policy.objects.filter(slug__in=[slug, DEFAULT_SLUG])}
+    return known.get(slug) or known.get(DEFAULT_SLUG)
+
+
+def policy_slugs() -> list[str]:
+    return list(Policy.objects.order_by("slug").values_list("slug", flat=True))
 
 
 def summarize(policy: Policy) -> str:
@@ -125,9 +157,42 @@ def explain_fields(policy: Policy) -> list[FieldGroup]:
     ]
 
 
+def label_of(name: str) -> str:
+    return LABELS.get(name, name.replace("_", " ").capitalize())
+
+
+def read_thresholds(policy: Policy) -> tuple[Measure, ...]:
+    """The catalog in every unit against its limit, from the kept sums; empty before there are any."""
+    decided = DecidedList.objects.filter(policy=policy).first()
+    if decided is None:
+        return ()
+    return readings(read_policy(policy), Totals(tools=decided.tools, chars=decided.chars))
+
+
+def versions_of(policy: Policy, *, limit: int = VERSION_ROWS) -> list[VersionRow]:
+    """The newest first; the oldest kept has nothing to differ from."""
+    versions = list(policy.versions.order_by("-number")[: limit + 1])
+    return [
+        VersionRow(
+            number=version.number,
+            actor=version.actor,
+            saved_at=version.saved_at,
+            is_present=version.number == policy.version,
+            differences=list_differences(older.fields, version.fields) if older else [],
+        )
+        for version, older in zip_longest(versions, versions[1:])
+    ][:limit]
+
+
+def _row(policy: Policy, decided: DecidedList | None) -> PolicyRow:
+    if decided is None:
+        return PolicyRow(policy, summarize(policy), None, None)
+    return PolicyRow(policy, summarize(policy), decided.tools - decided.deferred, decided.deferred)
+
+
 def _field(policy: Policy, name: str, explanation: str) -> Field:
     return Field(
-        label=LABELS.get(name, name.replace("_", " ").capitalize()),
+        label=label_of(name),
         name=name,
         value=_threshold(policy) if name == "threshold" else _in_words(getattr(policy, name)),
         explanation=explanation,

@@ -11,7 +11,7 @@ from catalog.domain.flips import DryRun, compare
 from catalog.domain.policy import Policy as DomainPolicy
 from catalog.domain.problems import Problems
 from catalog.domain.thresholds import Measure, readings, sum_tools
-from catalog.models import Policy, Tool
+from catalog.models import Policy, Server, Tool
 from catalog.selectors.facts import read_facts, read_policy
 
 
@@ -49,6 +49,13 @@ def preview(*, policy: Policy, proposal: Proposal) -> Preview:
         readings=read_thresholds(proposed, then),
         curve=draw_curve(proposed, then),
     )
+
+
+def preview_server(*, policy: Policy, server: Server, defer_loading: bool | None) -> DryRun | None:
+    """What another `deferLoading` would flip; None where the server has no tool that may be in a list."""
+    if not Tool.objects.listed().filter(server=server).exists():
+        return None
+    return preview(policy=policy, proposal=Proposal(servers={server.name: defer_loading})).dry_run
 
 
 def read_thresholds(tools: Iterable[ToolFacts], policy: DomainPolicy) -> tuple[Measure, ...]:

@@ -1,18 +1,21 @@
 """Tools as pages show them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from django.db.models import Q, QuerySet
 
-from catalog.domain.choices import Loading
+from catalog.domain.choices import Loading, Outcome, Reason
 from catalog.domain.errors import NotFound
-from catalog.models import Server, Tool, ToolRevision
+from catalog.domain.sizes import CHARS_PER_TOKEN
+from catalog.models import Policy, Server, Tool, ToolRevision, ToolTag
 from catalog.models.tools import State
 from catalog.selectors.paging import Page, cut_page
+from catalog.selectors.tool_decisions import Verdict, verdicts_of
 
 LARGEST_ROWS = 12
-REVISION_ROWS = 20
+REVISION_ROWS = 10
 SEARCHED_FIELDS = ("qualified_name", "name", "title", "description")
 STATES = {
     State.ACTIVE: Q(gone_at=None, hidden=False),
@@ -51,37 +54,54 @@ ORDERS = {
 
 @dataclass(frozen=True, slots=True)
 class ToolFilter:
-    """What a reader wants to see; unset means all."""
+    """What a reader wants to see; unset means all. Decision and reason are those of the policy."""
 
     text: str = ""
     server: str = ""
     loading: Loading | None = None
     state: State | None = State.ACTIVE
+    policy: Policy | None = None
+    outcome: Outcome | None = None
+    reason: Reason | None = None
+    tag: str = ""
+    least_tokens: int = 0
     sort: ToolSort = ToolSort.SIZE
 
     @property
     def is_default(self) -> bool:
-        """Nothing is filtered out, whatever the order."""
-        return self == ToolFilter(sort=self.sort)
+        """Nothing is filtered out, whatever the order and the policy looked through."""
+        return self == ToolFilter(policy=self.policy, sort=self.sort)
 
 
-def tools_for_table(wanted: ToolFilter, *, page: str | int = 1) -> Page[Tool]:
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    tool: Tool
+    verdict: Verdict | None
+    tags: tuple[str, ...]
+
+
+def tools_for_table(wanted: ToolFilter, *, page: str | int = 1) -> Page[ToolRow]:
     """One page, without the schemas: they are most of a row and the table shows none."""
     tools = matching_tools(wanted).order_by(*ORDERS[wanted.sort])
-    return cut_page(tools.select_related("server").only(*TABLE_FIELDS), page)
+    shown = cut_page(tools.select_related("server").only(*TABLE_FIELDS), page)
+    return shown.with_rows(_rows(shown.rows, wanted.policy))
 
 
 def matching_tools(wanted: ToolFilter) -> "QuerySet[Tool]":
-    tools: QuerySet[Tool] = Tool.objects.all()
+    tools: QuerySet[Tool] = Tool.objects.filter(_decided_as(wanted))
     if wanted.state is not None:
         tools = tools.filter(STATES[wanted.state])
-    if wanted.loading is not None:
-        tools = tools.filter(loading=wanted.loading)
-    if wanted.server:
-        tools = tools.filter(server__name=wanted.server)
+    exact = {"loading": wanted.loading, "server__name": wanted.server, "tags__name": wanted.tag}
+    tools = tools.filter(**{field: value for field, value in exact.items() if value})
+    if wanted.least_tokens:
+        tools = tools.filter(chars__gt=(wanted.least_tokens - 1) * CHARS_PER_TOKEN)
     for word in wanted.text.split():
         tools = tools.filter(_anywhere(word))
     return tools
+
+
+def tag_names() -> list[str]:
+    return list(ToolTag.objects.order_by("name").values_list("name", flat=True).distinct())
 
 
 def find_tool(qualified_name: str) -> Tool:
@@ -92,17 +112,39 @@ def find_tool(qualified_name: str) -> Tool:
 
 
 def revisions_of(tool: Tool) -> list[ToolRevision]:
-    return list(tool.revisions.defer("definition").order_by("-number")[:REVISION_ROWS])
+    """The newest first."""
+    return list(tool.revisions.order_by("-number")[:REVISION_ROWS])
 
 
-def tools_of_server(server: Server) -> list[Tool]:
+def tools_of_server(server: Server, policy: Policy | None) -> list[ToolRow]:
     """The first page of a server's tools, largest first; the tools page has the rest."""
-    return tools_for_table(ToolFilter(server=server.name)).rows
+    return tools_for_table(ToolFilter(server=server.name, policy=policy)).rows
 
 
 def largest_tools(limit: int = LARGEST_ROWS) -> list[Tool]:
     listed = Tool.objects.listed().select_related("server").order_by("-chars", "qualified_name")
     return list(listed.only(*TABLE_FIELDS)[:limit])
+
+
+def tags_of(tools: Iterable[Tool]) -> dict[int, list[str]]:
+    """By tool id, in one query."""
+    tags: dict[int, list[str]] = {}
+    marked = ToolTag.objects.filter(tool__in=[tool.pk for tool in tools])
+    for tool_id, name in marked.values_list("tool_id", "name"):
+        tags.setdefault(tool_id, []).append(name)
+    return tags
+
+
+def _rows(tools: list[Tool], policy: Policy | None) -> list[ToolRow]:
+    verdicts, tags = verdicts_of(policy, tools), tags_of(tools)
+    return [ToolRow(tool, verdicts.get(tool.pk), tuple(tags.get(tool.pk, ()))) for tool in tools]
+
+
+def _decided_as(wanted: ToolFilter) -> Q:
+    """All of one decision: the policy's, with this outcome, for this reason."""
+    exact = {"outcome": wanted.outcome, "reason": wanted.reason}
+    given = {f"decisions__{field}": value for field, value in exact.items() if value}
+    return Q(decisions__policy=wanted.policy, **given) if given and wanted.policy else Q()
 
 
 def _anywhere(word: str) -> Q:

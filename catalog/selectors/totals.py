@@ -29,23 +29,6 @@ class Totals:
     def tokens_per_tool(self) -> int:
         return round(self.tokens / self.tools) if self.tools else 0
 
-    @property
-    def window_tokens(self) -> int:
-        return CONTEXT_WINDOW_TOKENS
-
-    @property
-    def window_share(self) -> float:
-        return self.tokens / CONTEXT_WINDOW_TOKENS
-
-    @property
-    def bar_percent(self) -> float:
-        """The width of a bar that cannot leave its track."""
-        return round(min(1.0, self.window_share) * 100, 2)
-
-    @property
-    def is_over_budget(self) -> bool:
-        return self.window_share > BUDGET_SHARE
-
     def share_of(self, chars: int) -> float:
         return chars / self.chars if self.chars else 0.0
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from django.db import transaction
-
 from catalog.access import Role
 from catalog.domain import dialects
 from catalog.domain.choices import Transport
@@ -14,6 +12,7 @@ from catalog.domain.errors import NotFound
 from catalog.models import Policy, Server
 from catalog.selectors.facts import read_policy
 from catalog.services import changes, policies, servers
+from catalog.services.writing import catalog_writing
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class ImportPlan:
     policy_changes: Mapping[str, object]
 
 
-@transaction.atomic
+@catalog_writing()
 def import_config(
     *, config: Config, policy_slug: str, actor: changes.Actor, dry_run: bool = False
 ) -> ImportPlan:
@@ -43,8 +42,9 @@ def import_config(
     known = {
         server.name: server for server in Server.objects.filter(name__in=[one.name for one in config.servers])
     }
-    merged = [_keep_hidden_secrets(entry, known.get(entry.name)) for entry in config.servers]
-    changed = [one for one in merged if one.name in known and servers.read_entry(known[one.name]) != one]
+    stored = {name: servers.try_read_entry(server) for name, server in known.items()}
+    merged = [_keep_hidden_secrets(entry, stored.get(entry.name)) for entry in config.servers]
+    changed = [one for one in merged if one.name in known and stored[one.name] != one]
     added = [one for one in merged if one.name not in known]
     plan = ImportPlan(
         dialect=config.dialect,
@@ -79,16 +79,20 @@ def _find_policy(slug: str) -> Policy:
     return policy
 
 
-def _keep_hidden_secrets(entry: ServerEntry, server: Server | None) -> ServerEntry:
-    """A value that reads as our own export of it keeps the stored secret, so exports can be edited."""
-    if server is None:
+def _keep_hidden_secrets(entry: ServerEntry, stored: ServerEntry | None) -> ServerEntry:
+    """A value that reads as our own export of it keeps the stored secret, so exports can be edited.
+
+    Only for the same destination: or whoever may edit addresses could have secrets sent to one of their own.
+    """
+    if stored is None:
         return entry
-    stored = servers.read_entry(server)
     hidden = hide_secrets(stored)
+    if (entry.transport, entry.command, entry.url) != (hidden.transport, hidden.command, hidden.url):
+        return entry
     return replace(
         entry,
         args=stored.args if entry.args == hidden.args else entry.args,
-        url=stored.url if entry.url == hidden.url else entry.url,
+        url=stored.url,
         env=_keep_values(entry.env, stored.env, hidden.env),
         headers=_keep_values(entry.headers, stored.headers, hidden.headers),
     )

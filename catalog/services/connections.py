@@ -8,6 +8,7 @@ from django.conf import settings
 
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection
+from catalog.domain.dialects.secrets import hide_address
 from catalog.models import Server
 from catalog.sealing import Sealer
 
@@ -24,7 +25,7 @@ class Secrets:
 
 def write_connection(server: Server, connection: Connection) -> None:
     """Set the row's address and sealed secrets. Save the row before, for its id, and after."""
-    shown = shown_url(connection.url)
+    shown = shown_url(connection.url, server.name)
     secrets = Secrets(
         args=connection.args,
         env=connection.env,
@@ -56,9 +57,9 @@ def rotate_secrets() -> int:
     return len(sealed)
 
 
-def shown_url(url: str) -> str:
-    """The address without user, password, query and fragment, any of which may be a secret."""
-    parts = urlsplit(url)
+def shown_url(url: str, server: str) -> str:
+    """The address without user, query and fragment, and without parts of the path that look secret."""
+    parts = urlsplit(hide_address(url, server))
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 

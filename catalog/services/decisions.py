@@ -1,6 +1,6 @@
 """Keeps every policy's decided list equal to catalog and policy, by what a change touched."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 
@@ -13,6 +13,7 @@ from catalog.models.tools import ToolQuerySet
 from catalog.selectors.decisions import count_behind
 from catalog.selectors.facts import read_facts, read_policy
 from catalog.services import jobs
+from catalog.services.batches import batches
 from catalog.services.tallies import KeptDecision, Tally
 
 # Past this many changed tools, deciding all of them is quicker than finding each one's old decision.
@@ -27,7 +28,7 @@ def request_decisions() -> None:
 
 def request_if_behind() -> None:
     if count_behind():
-        request_decisions()
+        jobs.ensure_job(kind=JobKind.DECIDE)
 
 
 def run_decisions(job: Job) -> None:
@@ -48,20 +49,21 @@ def _follow(policy_id: int) -> None:
     policy = read_policy(row)
     # Read before the tools: what is committed meanwhile is then decided twice, and never missed.
     catalog_version = CatalogVersion.current()
-    touched = Tool.objects.filter(facts_version__gt=decided.catalog_version)
-    is_step = decided.policy_version == row.version and touched.count() <= LARGEST_STEP_TOOLS
+    newer = Tool.objects.filter(facts_version__gt=decided.catalog_version).values_list("pk", flat=True)
+    touched = list(newer[: LARGEST_STEP_TOOLS + 1])
+    is_step = decided.policy_version == row.version and len(touched) <= LARGEST_STEP_TOOLS
     if not (is_step and _decide(decided, policy, touched)):
         _decide(decided, policy, None)
     decided.catalog_version, decided.policy_version = catalog_version, row.version
     decided.save()
 
 
-def _decide(decided: DecidedList, policy: DomainPolicy, touched: ToolQuerySet | None) -> bool:
-    """Decide the tools that were touched, or all of them for None.
+def _decide(decided: DecidedList, policy: DomainPolicy, touched: Sequence[int] | None) -> bool:
+    """Decide the tools with these ids, or all of them for None.
 
     False, with nothing changed, when the step would flip the threshold: then all tools must be decided.
     """
-    scope = Tool.objects.all() if touched is None else touched
+    scope = Tool.objects.all() if touched is None else Tool.objects.filter(pk__in=touched)
     old = _read_old(decided.policy_id, touched)
     new = _read_visible(policy, scope)
     tally = Tally() if touched is None else Tally.of(decided).take(old.values())
@@ -84,10 +86,10 @@ def _decide(decided: DecidedList, policy: DomainPolicy, touched: ToolQuerySet | 
     return True
 
 
-def _read_old(policy_id: int, touched: ToolQuerySet | None) -> dict[int, KeptDecision]:
+def _read_old(policy_id: int, touched: Sequence[int] | None) -> dict[int, KeptDecision]:
     rows = Decision.objects.filter(policy_id=policy_id)
     if touched is not None:
-        rows = rows.filter(tool__in=touched)
+        rows = rows.filter(tool_id__in=touched)
     columns = ("tool_id", "tool__server__kind", "chars", "outcome", "reason")
     return {tool_id: KeptDecision(*kept) for tool_id, *kept in rows.values_list(*columns)}
 
@@ -105,7 +107,8 @@ def _store(policy_id: int, old: Mapping[int, KeptDecision], new: Mapping[int, Ke
     changed = [tool_id for tool_id, kept in new.items() if tool_id in old and old[tool_id] != kept]
     added = [tool_id for tool_id in new if tool_id not in old]
     rows = Decision.objects.filter(policy_id=policy_id)
-    rows.filter(tool_id__in=[*gone, *changed]).delete()
+    for batch in batches([*gone, *changed], BATCH_ROWS):
+        rows.filter(tool_id__in=batch).delete()
     Decision.objects.bulk_create(
         (
             Decision(

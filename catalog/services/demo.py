@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
+from django.conf import settings
 from django.utils import timezone
 
 from catalog.domain.choices import Kind, Transport
@@ -14,6 +14,7 @@ from catalog.domain.definitions import Definition
 from catalog.models import Change, Server
 from catalog.models.changes import Action, Subject
 from catalog.services import changes, connections, followers, tools
+from catalog.services.writing import catalog_writing
 
 DEMO_FOLDER = Path(__file__).resolve().parent.parent / "demo"
 
@@ -22,10 +23,11 @@ def load_demo() -> bool:
     """Fill an instance that has never had a server. False when there was nothing to do."""
     if Server.objects.exists() or Change.objects.filter(subject=Subject.SERVER).exists():
         return False
-    with transaction.atomic():
+    with catalog_writing():
         for path in sorted((DEMO_FOLDER / "servers").glob("*.json")):
             _load_snapshot(json.loads(path.read_text(encoding="utf-8")))
-        _add_workshop()
+        if settings.STDIO_ENABLED:
+            _add_workshop()
         followers.request_all()
     return True
 

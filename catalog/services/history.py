@@ -2,13 +2,14 @@
 
 from datetime import datetime, timedelta
 
-from django.db.models import Max
+from django.db.models import Exists, Max, OuterRef
 
-from catalog.models import RefreshRun
+from catalog.models import RefreshRun, ToolRevision
 from catalog.services import jobs
 
 KEEP_JOBS = timedelta(days=7)
 KEEP_RUNS = timedelta(days=90)
+KEEP_REVISIONS = 50
 
 
 def prune(*, now: datetime) -> None:
@@ -16,3 +17,7 @@ def prune(*, now: datetime) -> None:
     jobs.prune_jobs(before=now - KEEP_JOBS)
     latest = RefreshRun.objects.order_by().values("server").annotate(last=Max("pk")).values("last")
     RefreshRun.objects.filter(finished_at__lt=now - KEEP_RUNS).exclude(pk__in=latest).delete()
+    newer = ToolRevision.objects.filter(
+        tool=OuterRef("tool"), number__gte=OuterRef("number") + KEEP_REVISIONS
+    )
+    ToolRevision.objects.filter(Exists(newer)).delete()

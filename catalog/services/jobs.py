@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-from django.db import IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -32,23 +32,32 @@ class LostHold(Exception):
 
 
 def request_job(*, kind: JobKind, subject: int = 0) -> Job:
-    """Ask for a job to run now. One that waits already serves, so a burst of requests is one job."""
-    now = timezone.now()
-    job, is_new = Job.objects.get_or_create(
-        kind=kind, subject=subject, state=JobState.WAITING, defaults={"run_after": now}
+    """Ask for a job to run now. One that waits already serves, so a burst of requests is one job.
+
+    The waiting row is written to in any case: a worker that would claim it has to wait for our transaction,
+    and so sees what the job is asked for.
+    """
+    waiting = Job.objects.filter(kind=kind, subject=subject, state=JobState.WAITING)
+    if waiting.update(run_after=timezone.now(), woken_at=None):
+        return waiting.get()
+    return ensure_job(kind=kind, subject=subject)
+
+
+def ensure_job(*, kind: JobKind, subject: int = 0) -> Job:
+    """Have a job wait, but leave one that waits for its next attempt in peace: what sweeps ask for."""
+    job, _ = Job.objects.get_or_create(
+        kind=kind, subject=subject, state=JobState.WAITING, defaults={"run_after": timezone.now()}
     )
-    if not is_new and job.run_after > now:
-        Job.objects.filter(pk=job.pk, state=JobState.WAITING).update(run_after=now, woken_at=None)
     return job
 
 
-def take_wakeable(*, now: datetime) -> list[int]:
-    """Ids of the jobs a worker should hear about, marked so that they are not sent again at once."""
+def take_wakeable(*, now: datetime) -> list[tuple[int, str]]:
+    """Ids and kinds of the jobs a worker should hear about, marked so that none is sent again at once."""
     quiet = Q(woken_at=None) | Q(woken_at__lt=now - REWAKE_AFTER)
     wakeable = Job.objects.claimable(now=now).filter(quiet).order_by("run_after")
-    ids = list(wakeable.values_list("pk", flat=True)[:WAKE_AT_ONCE])
-    Job.objects.filter(pk__in=ids).update(woken_at=now)
-    return ids
+    found = list(wakeable.values_list("pk", "kind")[:WAKE_AT_ONCE])
+    Job.objects.filter(pk__in=[pk for pk, _ in found]).update(woken_at=now)
+    return found
 
 
 def claim_job(*, job_id: int, holder: str) -> Job | None:
@@ -80,7 +89,7 @@ def keep_held(job: Job) -> Iterator[None]:
     def renew() -> None:
         try:
             while not done.wait(RENEW_EVERY_SECONDS):
-                if not _held(job).update(held_until=timezone.now() + LEASE):
+                if not _renew(job):
                     return
         finally:
             connection.close()
@@ -92,6 +101,16 @@ def keep_held(job: Job) -> Iterator[None]:
     finally:
         done.set()
         renewer.join()
+
+
+def _renew(job: Job) -> bool:
+    """False when the hold is lost. A database that is away for a moment is asked again at the next turn."""
+    try:
+        return bool(_held(job).update(held_until=timezone.now() + LEASE))
+    except DatabaseError as error:
+        logger.warning("the hold on job %s could not be renewed: %s", job.pk, error)
+        connection.close()
+        return True
 
 
 def confirm_held(job: Job) -> None:

@@ -9,7 +9,7 @@ from django.db.models import ProtectedError
 from catalog.access import Role
 from catalog.domain import policy as domain
 from catalog.domain.errors import Conflict, InvalidInput, NotFound
-from catalog.models import Policy, PolicyVersion
+from catalog.models import Policy, PolicyVersion, Tool
 from catalog.models.changes import Action, Subject
 from catalog.selectors.facts import read_policy
 from catalog.services import changes, decisions
@@ -77,6 +77,8 @@ def delete_policy(*, policy: Policy, actor: changes.Actor) -> None:
 
 
 def _save(row: Policy, wanted: domain.Policy, actor: changes.Actor) -> None:
+    if Tool.objects.filter(qualified_name=wanted.search_tool_name).exists():
+        raise Conflict(f"a tool has the name {wanted.search_tool_name}: the search tool needs one of its own")
     for name in _FIELD_NAMES:
         value = getattr(wanted, name)
         setattr(row, name, list(value) if isinstance(value, tuple) else value)

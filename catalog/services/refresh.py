@@ -22,8 +22,10 @@ from catalog.domain.connection import (
 from catalog.domain.definitions import Definition
 from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobKind
+from catalog.models.servers import MAX_PROTOCOL_CHARS, MAX_TITLE_CHARS, MAX_VERSION_CHARS
 from catalog.sealing import SealBroken
 from catalog.services import connections, followers, jobs, tools
+from catalog.services.writing import catalog_writing
 
 FIRST_RETRY_AFTER_SECONDS = 30
 LONGEST_RETRY_AFTER_SECONDS = 3600
@@ -40,9 +42,10 @@ def request_refresh(*, server: Server) -> Job:
 
 def request_due_refreshes(*, now: datetime) -> int:
     """Ask for a refresh of every server whose time has come."""
-    due = Server.objects.due(now=now)
+    under_way = Job.objects.open().filter(kind=JobKind.REFRESH_SERVER).values("subject")
+    due = Server.objects.due(now=now).exclude(pk__in=under_way)
     for server in due:
-        request_refresh(server=server)
+        jobs.ensure_job(kind=JobKind.REFRESH_SERVER, subject=server.pk)
     return len(due)
 
 
@@ -54,10 +57,20 @@ def run_refresh(job: Job, *, list_tools: ListTools = upstream.list_tools) -> Non
     started_at = timezone.now()
     try:
         listing = list_tools(_read_connection(server), limits=_limits(), rules=_rules())
+        _store_listing(job, server, listing, started_at)
     except UpstreamFailure as failure:
         _store_failure(job, server, failure, started_at)
-    else:
-        _store_listing(job, server, listing, started_at)
+    except jobs.LostHold:
+        raise
+    except Exception as error:  # a mistake of ours: the admin must see it too, and the job tries again
+        _store_failure(job, server, _explain(error), started_at)
+        raise
+
+
+def _explain(error: Exception) -> UpstreamFailure:
+    """The error's own text may hold anything: it is for the worker's log alone."""
+    words = f"The refresh failed ({type(error).__name__}): see the worker's log"
+    return UpstreamFailure(FailureCode.UNEXPECTED, words)
 
 
 def _read_connection(server: Server) -> Connection:
@@ -81,16 +94,16 @@ def _rules() -> Rules:
     )
 
 
-@transaction.atomic
+@catalog_writing()
 def _store_listing(job: Job, server: Server, listing: Listing, started_at: datetime) -> None:
     jobs.confirm_held(job)
     now = timezone.now()
     definitions = [Definition.from_wire(wire) for wire in listing.definitions]
     stored = tools.store_definitions(server=server, definitions=definitions, now=now)
     Server.objects.filter(pk=server.pk).update(
-        title=listing.server_title or listing.server_name,
-        version=listing.server_version,
-        protocol_version=listing.protocol_version,
+        title=(listing.server_title or listing.server_name)[:MAX_TITLE_CHARS],
+        version=listing.server_version[:MAX_VERSION_CHARS],
+        protocol_version=listing.protocol_version[:MAX_PROTOCOL_CHARS],
         instructions=listing.instructions,
         stderr_tail=listing.stderr_tail,
         last_refreshed_at=now,

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 from django.conf import settings
+from django.db.models import Max
 
-from catalog.models import CatalogVersion, Job, Tool
+from catalog.models import Job, Tool
 from catalog.models.jobs import JobKind
 from catalog.models.tools import ToolQuerySet
 from catalog.search import generations, index
@@ -32,8 +33,8 @@ def request_update() -> None:
 
 def request_if_behind() -> None:
     """Ask for an update when the index is missing, damaged or older than the catalog, whatever the cause."""
-    if _known_version() < CatalogVersion.current():
-        request_update()
+    if _known_version() < _searched_version():
+        jobs.ensure_job(kind=JobKind.UPDATE_INDEX)
 
 
 def bring_up_to_date() -> None:
@@ -66,18 +67,23 @@ def _known_version() -> int:
         return NO_INDEX
 
 
+def _searched_version() -> int:
+    """The version of the last change to what is searched; settings that only decide do not move it."""
+    return Tool.objects.aggregate(last=Max("version"))["last"] or 0
+
+
 def _only_one() -> AbstractContextManager[None]:
     """Reading the catalog and writing what was read are one step: a slow reader must not undo a quick one."""
     return generations.writing(settings.INDEX_FOLDER, WAIT_FOR_OTHERS_SECONDS, lock="CATCH_UP")
 
 
 def _build() -> None:
-    version = CatalogVersion.current()
+    version = _searched_version()
     index.build(settings.INDEX_FOLDER, read_documents(), find_encoder(), version=version)
 
 
 def _catch_up(known: int) -> None:
-    version = CatalogVersion.current()
+    version = _searched_version()
     touched = Tool.objects.filter(version__gt=known)
     if known >= version:
         return

@@ -6,7 +6,7 @@ from pathlib import Path
 from django.conf import settings
 
 from catalog.domain.query import parse_query
-from catalog.models import CatalogVersion, Tool
+from catalog.models import CatalogVersion, Decision, Policy, Tool
 from catalog.search.answers import answer
 from catalog.search.compiled import Compiled
 from catalog.search.compiling import compile_documents
@@ -24,6 +24,22 @@ def search_catalog(*, query: str, ranker: str, limit: int) -> SearchOutcome:
         ranker=ranker,
         max_results=limit,
         visible=_read_listed(CatalogVersion.current()),
+        explained=True,
+    )
+    return run_search(request)
+
+
+def search_policy(
+    *, policy: Policy, query: str, ranker: str | None = None, limit: int | None = None
+) -> SearchOutcome:
+    """Search what a policy shows, with its own settings where none are given."""
+    shown = Decision.objects.filter(policy=policy).values_list("tool_id", flat=True)
+    request = SearchRequest(
+        query=parse_query(query),
+        ranker=ranker or policy.ranker,
+        max_results=limit or policy.max_results,
+        score_cutoff=policy.score_cutoff,
+        visible=Visible.of(shown),
         explained=True,
     )
     return run_search(request)

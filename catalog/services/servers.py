@@ -1,7 +1,8 @@
 """What changes a server. Its tools come from a refresh, or from a file."""
 
+from datetime import timedelta
+
 from django.conf import settings
-from django.db import transaction
 from django.utils import timezone
 
 from catalog.access import Role
@@ -11,8 +12,13 @@ from catalog.domain.dialects import ServerEntry
 from catalog.domain.errors import InvalidInput
 from catalog.models import Server
 from catalog.models.changes import Action, Subject
+from catalog.sealing import SealBroken
 from catalog.services import changes, connections, decisions, refresh
 from catalog.services.tools import mark_facts_changed
+from catalog.services.writing import catalog_writing
+
+LEAST_INTERVAL_SECONDS = 10
+MOST_INTERVAL_SECONDS = 365 * 86_400
 
 
 def read_entry(server: Server) -> ServerEntry:
@@ -30,6 +36,14 @@ def read_entry(server: Server) -> ServerEntry:
     )
 
 
+def try_read_entry(server: Server) -> ServerEntry | None:
+    """None when the secrets cannot be opened any more: then they have to be entered again."""
+    try:
+        return read_entry(server)
+    except SealBroken:
+        return None
+
+
 def check_entry(*, entry: ServerEntry, actor: changes.Actor) -> None:
     """A command runs on our machine: only admins may define one, and only one that is allowed here."""
     changes.require(actor, Role.EDITOR)
@@ -43,20 +57,21 @@ def check_entry(*, entry: ServerEntry, actor: changes.Actor) -> None:
         raise InvalidInput.at(place, "is not among the commands allowed here (TOOLSEARCH_STDIO)")
 
 
-@transaction.atomic
+@catalog_writing()
 def store_entry(*, entry: ServerEntry, actor: changes.Actor) -> Server:
     """Add the server or give it this address, and ask for its tools. A snapshot of that name becomes one."""
     check_entry(entry=entry, actor=actor)
     server = Server.objects.select_for_update().filter(name=entry.name).first()
     before = describe(server) if server else None
     connection = _connection_of(entry)
-    is_same_address = server is not None and connections.read_connection(server) == connection
+    before_entry = try_read_entry(server) if server else None
+    is_same_address = before_entry is not None and _connection_of(before_entry) == connection
     if server is None:
         server = Server.objects.create(
             name=entry.name,
             transport=entry.transport,
             command=entry.command,
-            url=connections.shown_url(entry.url),
+            url=connections.shown_url(entry.url, entry.name),
         )
     connections.write_connection(server, connection)
     server.defer_loading = entry.defer_loading
@@ -72,7 +87,7 @@ def store_entry(*, entry: ServerEntry, actor: changes.Actor) -> Server:
     return server
 
 
-@transaction.atomic
+@catalog_writing()
 def set_defer_loading(*, server: Server, defer_loading: bool | None, actor: changes.Actor) -> None:
     changes.require(actor, Role.EDITOR)
     row = Server.objects.select_for_update().get(pk=server.pk)
@@ -86,16 +101,32 @@ def set_defer_loading(*, server: Server, defer_loading: bool | None, actor: chan
     _record(row, actor, before, {"deferLoading": defer_loading})
 
 
+@catalog_writing()
+def set_refresh_interval(*, server: Server, seconds: int, actor: changes.Actor) -> None:
+    """How often the server is asked for its tools; the next time counts from the last."""
+    changes.require(actor, Role.EDITOR)
+    if not LEAST_INTERVAL_SECONDS <= seconds <= MOST_INTERVAL_SECONDS:
+        raise InvalidInput.at("refresh_interval", "must be from 10 seconds to 365 days")
+    row = Server.objects.select_for_update().get(pk=server.pk)
+    if row.refresh_interval_seconds == seconds:
+        return
+    before: dict[str, object] = {"refreshIntervalSeconds": row.refresh_interval_seconds}
+    row.refresh_interval_seconds = seconds
+    row.next_refresh_at = (row.last_refreshed_at or timezone.now()) + timedelta(seconds=seconds)
+    row.save(update_fields=["refresh_interval_seconds", "next_refresh_at", "updated_at"])
+    _record(row, actor, before, {"refreshIntervalSeconds": seconds})
+
+
 def describe(server: Server) -> dict[str, object]:
     """What the change record keeps of a server: names of secrets, never their values."""
-    connection = connections.read_connection(server)
+    entry = try_read_entry(server)
     return {
         "transport": str(server.transport),
         "command": server.command,
-        "args": f"{len(connection.args)} arguments" if connection.args else "",
-        "env": sorted(connection.env),
+        "args": f"{len(entry.args)} arguments" if entry and entry.args else "",
+        "env": sorted(entry.env) if entry else [],
         "url": server.url,
-        "headers": sorted(connection.headers),
+        "headers": sorted(entry.headers) if entry else [],
         "deferLoading": server.defer_loading,
     }
 

@@ -1,20 +1,20 @@
 """Loads tool definitions given as a file, as servers of the transport `snapshot`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db import transaction
 from django.utils import timezone
 
 from catalog import upstream
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Rejected
-from catalog.domain.definitions import Definition
+from catalog.domain.definitions import ANY_OBJECT, Definition
 from catalog.domain.errors import Conflict
 from catalog.models import Server
 from catalog.models.changes import Action, Subject
 from catalog.services import changes, followers, tools
+from catalog.services.writing import catalog_writing
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Imported:
     rejected: tuple[Rejected, ...]
 
 
-@transaction.atomic
+@catalog_writing()
 def import_snapshots(
     *, definitions_by_server: Mapping[str, Sequence[dict[str, Any]]], actor: changes.Actor
 ) -> list[Imported]:
@@ -40,15 +40,25 @@ def import_snapshots(
 
 def _import_one(name: str, definitions: Sequence[dict[str, Any]], actor: changes.Actor) -> Imported:
     server = _find_or_create(name, actor)
-    valid, rejected = upstream.judge_definitions(
-        {"inputSchema": {"type": "object"}, **one} for one in definitions
-    )
+    valid, rejected = upstream.judge_definitions(map(_complete, definitions))
+    without_schema = {one.get("name") for one in definitions if not one.get("inputSchema")}
     now = timezone.now()
     stored = tools.store_definitions(
-        server=server, definitions=[Definition.from_wire(wire) for wire in valid], now=now
+        server=server, definitions=[_read(wire, without_schema) for wire in valid], now=now
     )
     Server.objects.filter(pk=server.pk).update(last_refreshed_at=now)
     return Imported(server=name, stored=stored, rejected=rejected)
+
+
+def _read(wire: dict[str, Any], without_schema: set[object]) -> Definition:
+    """What was left out counts nothing, though it is sent as the schema that allows everything."""
+    definition = Definition.from_wire(wire)
+    return replace(definition, input_schema={}) if definition.name in without_schema else definition
+
+
+def _complete(definition: dict[str, Any]) -> dict[str, Any]:
+    """A file may leave the schema out, where a server may not."""
+    return definition if definition.get("inputSchema") else {**definition, "inputSchema": ANY_OBJECT}
 
 
 def _find_or_create(name: str, actor: changes.Actor) -> Server:

@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 
-from django.db import transaction
-
 from catalog.access import Role
 from catalog.domain.choices import Loading
 from catalog.domain.errors import InvalidInput
@@ -11,12 +9,13 @@ from catalog.models import Tool
 from catalog.models.changes import Action, Subject
 from catalog.services import changes, decisions, reindex
 from catalog.services.tools import mark_changed, mark_facts_changed
+from catalog.services.writing import catalog_writing
 
 MAX_KEYWORDS = 50
 MAX_KEYWORD_CHARS = 60
 
 
-@transaction.atomic
+@catalog_writing()
 def change_tool(
     *,
     tool: Tool,

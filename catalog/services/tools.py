@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import transaction
 from django.db.models import Max
 
 from catalog.domain import names
@@ -12,6 +11,8 @@ from catalog.domain.choices import Kind
 from catalog.domain.definitions import Definition
 from catalog.models import CatalogVersion, Policy, Server, Tool, ToolRevision
 from catalog.models.tools import ToolQuerySet
+from catalog.services.batches import batches
+from catalog.services.writing import catalog_writing
 
 BATCH_ROWS = 500
 DEFINITION_FIELDS = (
@@ -39,7 +40,7 @@ class Stored:
         return self.added + self.changed + self.gone
 
 
-@transaction.atomic
+@catalog_writing()
 def store_definitions(*, server: Server, definitions: Sequence[Definition], now: datetime) -> Stored:
     """Make the server's tools equal the listing, in one transaction; a reader sees all of it or none.
 
@@ -56,8 +57,8 @@ def store_definitions(*, server: Server, definitions: Sequence[Definition], now:
 
     added = _create_tools(server, new, now)
     _change_tools(changed, now)
-    Tool.objects.filter(pk__in=gone).update(gone_at=now)
-    Tool.objects.filter(pk__in=back).update(gone_at=None)
+    _update(gone, gone_at=now)
+    _update(list(back), gone_at=None)
     changed_ids = tuple(tool.pk for tool, _ in changed if tool.pk not in back)
     stored = Stored(
         added=(*added, *back),
@@ -71,9 +72,10 @@ def store_definitions(*, server: Server, definitions: Sequence[Definition], now:
 
 def mark_changed(tool_ids: Sequence[int]) -> None:
     """Give tools the catalog's next version: index and decisions have to catch up with them."""
-    if tool_ids:
-        version = CatalogVersion.advance()
-        Tool.objects.filter(pk__in=tool_ids).update(version=version, facts_version=version)
+    if not tool_ids:
+        return
+    version = CatalogVersion.advance()
+    _update(tool_ids, version=version, facts_version=version)
 
 
 def mark_facts_changed(tools: ToolQuerySet) -> None:
@@ -81,7 +83,14 @@ def mark_facts_changed(tools: ToolQuerySet) -> None:
     tools.update(facts_version=CatalogVersion.advance())
 
 
+def _update(tool_ids: Sequence[int], **values: object) -> None:
+    for batch in batches(tool_ids, BATCH_ROWS):
+        Tool.objects.filter(pk__in=batch).update(**values)
+
+
 def _create_tools(server: Server, definitions: Sequence[Definition], now: datetime) -> list[int]:
+    if not definitions:
+        return []
     qualified = _name_tools(server, definitions)
     tools = [
         Tool(
@@ -142,8 +151,11 @@ def _name_tools(server: Server, definitions: Sequence[Definition]) -> dict[str, 
     """Names for new tools; only the names that could clash are looked up, not the whole catalog."""
     kind = Kind(server.kind)
     tool_ids = [names.ToolId(kind, server.name, definition.name) for definition in definitions]
-    candidates = {name for tool_id in tool_ids for name in names.candidate_names(tool_id)}
-    taken = Tool.objects.filter(qualified_name__in=candidates).values_list("qualified_name", flat=True)
+    candidates = [name for tool_id in tool_ids for name in names.candidate_names(tool_id)]
+    taken: set[str] = set()
+    for batch in batches(candidates, BATCH_ROWS):
+        found = Tool.objects.filter(qualified_name__in=batch)
+        taken.update(found.values_list("qualified_name", flat=True))
     search_tools = Policy.objects.values_list("search_tool_name", flat=True).distinct()
     given = names.name_all(tool_ids, reserved={*taken, *search_tools})
     return {tool_id.tool: name for tool_id, name in given.items()}

@@ -1,12 +1,19 @@
-"""The change record."""
+"""The change record, and taking a change back."""
 
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_GET
+from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.text import capfirst
+from django.views.decorators.http import require_GET, require_POST
 
+from catalog import tasks
 from catalog.access import Role, role_required
-from catalog.forms import ChangeFilterForm
+from catalog.domain.errors import Conflict
+from catalog.forms.filters import ChangeFilterForm
 from catalog.selectors import changes
-from catalog.views.pages import render_page
+from catalog.services.undo import undo_change
+from catalog.views.pages import actor_of, render_page
 
 
 @require_GET
@@ -21,3 +28,25 @@ def change_list(request: HttpRequest) -> HttpResponse:
         "actors": changes.known_actors,
     }
     return render_page(request, "catalog/change_list.html", "catalog/_change_table.html", context)
+
+
+@require_POST
+@role_required(Role.EDITOR)
+def change_undo(request: HttpRequest, change_id: int) -> HttpResponse:
+    change = changes.find_change(change_id)
+    try:
+        undo_change(change=change, actor=actor_of(request))
+    except Conflict as conflict:
+        messages.error(request, f"Nothing was undone: {conflict}.")
+    else:
+        tasks.wake_workers_on_commit()
+        messages.success(request, f"Undone. {capfirst(change.subject)} {change.name} is as it was before.")
+    return redirect(_way_back(request))
+
+
+def _way_back(request: HttpRequest) -> str:
+    target = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(
+        target, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return target if is_ours else "change_list"

@@ -1,12 +1,12 @@
-"""Policies, to be read."""
+"""Policies, to be read: the list, and one with its readings and versions."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from catalog.access import Role, role_required
-from catalog.models.changes import Subject
-from catalog.selectors import changes, policies
+from catalog.selectors import policies, totals
+from catalog.selectors.costs import read_cost
 
 
 @require_GET
@@ -22,7 +22,9 @@ def policy_detail(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "policy": policy,
         "summary": policies.summarize(policy),
+        "cost": read_cost(policy, totals.read_totals()),
+        "readings": policies.read_thresholds(policy),
         "groups": policies.explain_fields(policy),
-        "changes": changes.changes_of(Subject.POLICY, policy.slug),
+        "versions": policies.versions_of(policy),
     }
     return render(request, "catalog/policy_detail.html", context)

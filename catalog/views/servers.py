@@ -8,10 +8,12 @@ from django.views.decorators.http import require_GET, require_http_methods
 from catalog import tasks
 from catalog.access import Role, require_role, role_required
 from catalog.domain.errors import Conflict
-from catalog.forms import ServerFilterForm
+from catalog.forms.filters import ServerFilterForm
+from catalog.forms.servers import IntervalForm
+from catalog.forms.spans import write_span
 from catalog.models import Server
 from catalog.models.jobs import JobState
-from catalog.selectors import servers, tools
+from catalog.selectors import policies, servers, tools
 from catalog.services import refresh
 from catalog.views.pages import render_page, wants_part
 
@@ -26,22 +28,37 @@ def server_list(request: HttpRequest) -> HttpResponse:
     form = ServerFilterForm(request.GET)
     sort = form.sort_order()
     page = servers.servers_for_table(text=form.value("q"), sort=sort, page=request.GET.get("page", "1"))
-    context = {"form": form, "page": page, "sort": sort, "is_filtered": bool(form.value("q"))}
+    context = {
+        "form": form,
+        "page": page,
+        "sort": sort,
+        "is_filtered": bool(form.value("q")),
+        "came_from": "list",
+    }
     return render_page(request, "catalog/server_list.html", "catalog/_server_table.html", context)
 
 
 @require_GET
 @role_required(Role.VIEWER)
 def server_detail(request: HttpRequest, name: str) -> HttpResponse:
-    server = servers.find_server(name)
+    return show_server(request, servers.find_server(name))
+
+
+def show_server(
+    request: HttpRequest, server: Server, form: IntervalForm | None = None, *, status: int = 200
+) -> HttpResponse:
+    """The form is given where it holds a mistake to show."""
+    interval = {"interval": write_span(server.refresh_interval_seconds)}
     context = {
         "server": server,
+        "form": form or IntervalForm(initial=interval),
         "row": servers.server_row(server),
-        "tools": tools.tools_of_server(server),
+        "tools": tools.tools_of_server(server, policies.choose_policy(request.GET.get("policy", ""))),
         "runs": servers.refresh_history(server),
         **_progress(server),
     }
-    return render_page(request, "catalog/server_detail.html", "catalog/_server_detail.html", context)
+    page, part = "catalog/server_detail.html", "catalog/_server_detail.html"
+    return render_page(request, page, part, context, status=status)
 
 
 @require_http_methods(["GET", "POST"])

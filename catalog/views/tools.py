@@ -9,13 +9,15 @@ from catalog import tasks
 from catalog.access import Role, role_required
 from catalog.domain.choices import Loading
 from catalog.domain.errors import InvalidInput
-from catalog.forms import ToolFilterForm, ToolSettingsForm
+from catalog.forms.filters import ToolFilterForm
+from catalog.forms.tools import ToolSettingsForm
 from catalog.models import Tool
 from catalog.models.changes import Subject
-from catalog.selectors import changes, servers, tools
+from catalog.selectors import changes, policies, servers, tool_decisions, tools
 from catalog.services import tool_settings
 from catalog.views.pages import actor_of, render_page
 from catalog.views.schema_tree import grow_tree
+from catalog.views.word_diff import compare_revisions
 
 
 @require_GET
@@ -28,6 +30,8 @@ def tool_list(request: HttpRequest) -> HttpResponse:
         "wanted": wanted,
         "page": tools.tools_for_table(wanted, page=request.GET.get("page", "1")),
         "server_names": servers.server_names,
+        "policy_slugs": policies.policy_slugs,
+        "tag_names": tools.tag_names,
     }
     return render_page(request, "catalog/tool_list.html", "catalog/_tool_table.html", context)
 
@@ -76,7 +80,8 @@ def _show_tool(
         "form": form,
         "tree": grow_tree(tool.input_schema),
         "output_tree": grow_tree(tool.output_schema or {}),
-        "revisions": tools.revisions_of(tool),
+        "verdicts": tool_decisions.explain_tool(tool),
+        "revisions": compare_revisions(tools.revisions_of(tool)),
         "changes": changes.changes_of(Subject.TOOL, tool.qualified_name),
     }
     return render(request, "catalog/tool_detail.html", context, status=status)

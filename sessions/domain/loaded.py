@@ -8,11 +8,15 @@ from catalog.domain.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A tool that a search loaded. `used_turn` is the last turn that loaded, found or called it."""
+    """A tool that a search loaded. `used_turn` is the last turn that loaded, found or called it.
+
+    `used_order` grows with every use in the session: it tells the uses of one turn apart.
+    """
 
     name: str
     loaded_turn: int
     used_turn: int
+    used_order: int = 0
 
 
 LoadedTools = tuple[Loaded, ...]
@@ -25,12 +29,16 @@ def load(loaded: LoadedTools, names: Sequence[str], *, turn: int, most: int | No
     """
     known = {tool.name for tool in loaded}
     found = names if most is None else names[:most]
-    added = tuple(Loaded(name, turn, turn) for name in dict.fromkeys(found) if name not in known)
+    order = _next_order(loaded)
+    added = tuple(Loaded(name, turn, turn, order) for name in dict.fromkeys(found) if name not in known)
     return _keep_most((*use(loaded, found, turn=turn), *added), most, keep=frozenset(found))
 
 
 def use(loaded: LoadedTools, names: Collection[str], *, turn: int) -> LoadedTools:
-    return tuple(replace(tool, used_turn=turn) if tool.name in names else tool for tool in loaded)
+    order = _next_order(loaded)
+    return tuple(
+        replace(tool, used_turn=turn, used_order=order) if tool.name in names else tool for tool in loaded
+    )
 
 
 def unload(loaded: LoadedTools, names: Collection[str]) -> LoadedTools:
@@ -50,6 +58,10 @@ def _keep_most(loaded: LoadedTools, most: int | None, *, keep: frozenset[str]) -
     if most is None or len(loaded) <= most:
         return loaded
     places = range(len(loaded))
-    by_use = sorted(places, key=lambda place: (loaded[place].name in keep, loaded[place].used_turn, place))
+    by_use = sorted(places, key=lambda place: (loaded[place].name in keep, loaded[place].used_order, place))
     gone = set(by_use[: len(loaded) - most])
     return tuple(tool for place, tool in enumerate(loaded) if place not in gone)
+
+
+def _next_order(loaded: LoadedTools) -> int:
+    return max((tool.used_order for tool in loaded), default=0) + 1

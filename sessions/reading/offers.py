@@ -105,9 +105,11 @@ def offer_of_policy(policy_id: int, versions: Versions | None = None) -> Offer:
         return offer
 
 
-def offer_of_session(session: AgentSession, *, for_this_turn: bool = True) -> Offer:
+def offer_of_session(
+    session: AgentSession, versions: Versions | None = None, *, for_this_turn: bool = True
+) -> Offer:
     """What the session may see; `for_this_turn` false leaves out what narrows the present turn only."""
-    versions = read_versions(session.policy_id)
+    versions = versions or read_versions(session.policy_id)
     plain = offer_of_policy(session.policy_id, versions)
     additions = additions_of(session, plain.policy, for_this_turn=for_this_turn)
     if additions == NOTHING:

@@ -1,5 +1,7 @@
 """A session's state, as agents read it and as `/tool-search status` shows it."""
 
+import uuid
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,9 +57,23 @@ def read_state(session: AgentSession, *, lost: Sequence[str] | None = None) -> S
     return SessionState(session, stand(session, loaded), loaded, lost)
 
 
-def stand(session: AgentSession, loaded: LoadedTools) -> Standing:
+def read_states(sessions: Sequence[AgentSession]) -> list[SessionState]:
+    """Many at once: one read for what is loaded, one for each policy's versions."""
+    policies = {session.policy_id for session in sessions}
+    versions = {policy_id: offers.read_versions(policy_id) for policy_id in policies}
+    loaded: dict[uuid.UUID, list[Loaded]] = defaultdict(list)
+    rows = LoadedTool.objects.filter(session__in=sessions).order_by("position")
+    for row in rows:
+        loaded[row.session_id].append(Loaded(row.name, row.loaded_turn, row.used_turn, row.used_order))
+    return [
+        SessionState(one, stand(one, tuple(loaded[one.pk]), versions[one.policy_id]), tuple(loaded[one.pk]))
+        for one in sessions
+    ]
+
+
+def stand(session: AgentSession, loaded: LoadedTools, versions: offers.Versions | None = None) -> Standing:
     """A tool that was loaded and is not offered any more, or loads by a rule now, is not discovered."""
-    offer = offers.offer_of_session(session)
+    offer = offers.offer_of_session(session, versions)
     found = (offer.by_name.get(tool.name) for tool in loaded)
     return Standing(offer, tuple(tool for tool in found if tool is not None and tool.is_deferred))
 
@@ -66,7 +82,7 @@ def read_loaded(session: AgentSession) -> LoadedTools:
     rows = (
         LoadedTool.objects.filter(session=session)
         .order_by("position")
-        .values_list("name", "loaded_turn", "used_turn")
+        .values_list("name", "loaded_turn", "used_turn", "used_order")
     )
     return tuple(Loaded(*row) for row in rows)
 

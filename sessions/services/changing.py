@@ -1,6 +1,7 @@
 """One change of one session at a time: its row is held from the first read to the last write."""
 
 import uuid
+from collections import defaultdict
 from collections.abc import Callable
 from datetime import datetime
 from itertools import takewhile
@@ -56,11 +57,13 @@ def store_loaded(session: AgentSession, before: LoadedTools, after: LoadedTools)
     stay = _unmoved(before, after)
     if len(stay) < len(before):
         rows.exclude(name__in=[tool.name for tool in stay]).delete()
-    known = {tool.name: tool.used_turn for tool in before}
-    newly_used = [tool for tool in stay if tool.used_turn != known[tool.name]]
-    for turn in {tool.used_turn for tool in newly_used}:
-        names = [tool.name for tool in newly_used if tool.used_turn == turn]
-        rows.filter(name__in=names).update(used_turn=turn)
+    known = {tool.name: tool for tool in before}
+    uses: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for tool in stay:
+        if tool != known[tool.name]:
+            uses[tool.used_turn, tool.used_order].append(tool.name)
+    for (turn, order), names in uses.items():
+        rows.filter(name__in=names).update(used_turn=turn, used_order=order)
     _append(session, after[len(stay) :])
 
 
@@ -83,6 +86,7 @@ def _append(session: AgentSession, added: LoadedTools) -> None:
             position=position,
             loaded_turn=tool.loaded_turn,
             used_turn=tool.used_turn,
+            used_order=tool.used_order,
         )
         for position, tool in enumerate(added, start=first)
     )

@@ -8,12 +8,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from catalog.access import Role
+from catalog.callers import Caller
 from catalog.domain.errors import InvalidInput
 from catalog.models import Policy
 from catalog.models.changes import Action, Subject
 from catalog.services import changes
 from sessions.domain import keys
 from sessions.models import ApiKey, Scope
+from sessions.services import rates, records
 
 DEFAULT_POLICY = "default"
 MAX_NAME_CHARS = 100
@@ -70,6 +72,18 @@ def authenticate(text: str, *, now: datetime) -> ApiKey | None:
     if key is None or not keys.is_same_key(text, key.digest, pepper=settings.SECRET_KEY):
         return None
     return key
+
+
+def identify(text: str) -> Caller | None:
+    """Who calls with this key; counts the request. Raises TooManyRequests past the key's limit."""
+    key = authenticate(text, now=timezone.now())
+    if key is None:
+        return None
+    rates.count_request(key_id=key.pk, limit_per_minute=key.rate_limit_per_minute)
+    records.note_use(key_id=key.pk)
+    is_admin = key.scope == Scope.ADMIN
+    actor = changes.Actor(label=f"key {key.name} ({key.prefix})", role=Role.ADMIN if is_admin else Role.NONE)
+    return Caller(actor=actor, key_id=key.pk, policy=key.policy, is_admin=is_admin)
 
 
 @transaction.atomic

@@ -13,7 +13,7 @@ from catalog.domain.values import BadValueError, read_globs
 from catalog.models import Policy
 from sessions.domain import builtins, loaded
 from sessions.domain.loaded import LoadedTools
-from sessions.models import AgentSession, ApiKey
+from sessions.models import AgentSession
 from sessions.reading import offers
 from sessions.services import eviction
 from sessions.services.changing import change_session
@@ -38,17 +38,17 @@ class SessionFields:
 
 
 def create_session(
-    *, key: ApiKey, policy: Policy, fields: SessionFields, external_id: str | None = None
+    *, key_id: int, policy: Policy, fields: SessionFields, external_id: str | None = None
 ) -> Created:
     """A new session; with an `external_id` that this key has used before, the session of that time."""
     values = _check_fields(fields)
-    if external_id is not None and (known := _find_known(key, external_id)) is not None:
+    if external_id is not None and (known := _find_known(key_id, external_id)) is not None:
         return Created(known, is_new=False)
     now = timezone.now()
     try:
         with transaction.atomic():
             session = AgentSession.objects.create(
-                key=key,
+                key_id=key_id,
                 policy=policy,
                 external_id=external_id,
                 last_seen_at=now,
@@ -57,7 +57,7 @@ def create_session(
             )
             eviction.make_room(session)
     except IntegrityError:  # another request with the same external_id was quicker
-        known = _find_known(key, external_id) if external_id is not None else None
+        known = _find_known(key_id, external_id) if external_id is not None else None
         if known is None:
             raise
         return Created(known, is_new=False)
@@ -120,9 +120,9 @@ def delete_session(*, session: AgentSession) -> None:
     AgentSession.objects.filter(pk=session.pk).delete()
 
 
-def _find_known(key: ApiKey, external_id: str) -> AgentSession | None:
+def _find_known(key_id: int, external_id: str) -> AgentSession | None:
     """An expired session of that name makes room for a new one."""
-    known = AgentSession.objects.select_related("policy").filter(key=key, external_id=external_id)
+    known = AgentSession.objects.select_related("policy").filter(key=key_id, external_id=external_id)
     known.expired(now=timezone.now()).delete()
     return known.first()
 

@@ -65,7 +65,7 @@ def search_and_load(*, session: AgentSession, call: SearchCall) -> SearchResult:
     standing = stand(session, before)
     result = _answer(standing, query, call)
     if call.load and result.matches:
-        result = _load(session, standing, before, result)
+        result = _load(session, before, result)
     result = replace(result, took_ms=(time.perf_counter() - started) * 1000)
     _record(session, standing, result)
     return result
@@ -123,14 +123,10 @@ def _fall_back(
     )
 
 
-def _load(
-    session: AgentSession, standing: Standing, before: LoadedTools, result: SearchResult
-) -> SearchResult:
+def _load(session: AgentSession, before: LoadedTools, result: SearchResult) -> SearchResult:
     wanted = [match.found.tool.name for match in result.matches if match.found.tool.is_deferred]
-    most = standing.offer.policy.max_loaded_tools
-    if loaded.load(before, wanted, turn=session.turn, most=most) == before:
+    if _are_in_use(before, wanted, turn=session.turn):
         return result
-
     added: list[str] = []
 
     def edit(row: AgentSession, policy: DomainPolicy, present: LoadedTools) -> LoadedTools:
@@ -141,6 +137,12 @@ def _load(
 
     change_session(session_id=session.pk, edit=edit)
     return replace(result, loaded=tuple(added))
+
+
+def _are_in_use(loaded_tools: LoadedTools, wanted: list[str], *, turn: int) -> bool:
+    """Whether a search found only what this turn uses already: then there is nothing to write."""
+    in_use = {tool.name for tool in loaded_tools if tool.used_turn == turn}
+    return in_use.issuperset(wanted)
 
 
 def _record(session: AgentSession, standing: Standing, result: SearchResult) -> None:

@@ -63,6 +63,10 @@ class _Notebook:
             notes, self._notes, self._timer = self._notes, _Notes(), None
             return notes
 
+    def forget(self) -> None:
+        with self._lock:
+            self._notes, self._key_uses = _Notes(), {}
+
     def _is_news(self, key_id: int, now: datetime) -> bool:
         last = self._key_uses.get(key_id)
         if last is not None and now - last < KEY_USE_EVERY:
@@ -105,6 +109,11 @@ def write_notes() -> None:
         )
         kept = (search for search in notes.searches if search.session_id in living)
         SearchEvent.objects.bulk_create(kept, batch_size=BATCH_ROWS)
+
+
+def drop_notes() -> None:
+    """Forget what has not been written yet."""
+    _notebook.forget()
 
 
 def _write_seen(seen: dict[uuid.UUID, datetime]) -> None:

@@ -2,6 +2,7 @@
 "use strict";
 
 const TOAST_STAYS_MS = 6000;
+const UNDO_STAYS_MS = 30000;
 const CHORD_WITHIN_MS = 1000;
 const PLACES = { o: "overview", s: "servers", t: "tools", p: "policies", c: "console", k: "keys", h: "changes" };
 
@@ -63,7 +64,8 @@ function onClick(event) {
   const copier = event.target.closest("[data-copies]");
   if (copier) copyFrom(copier);
   if (event.target.closest("[data-opens='shortcuts']")) openShortcuts();
-  if (event.target.closest("[data-toast]")) event.target.closest("[data-toast]").remove();
+  const toast = event.target.closest("[data-toast]");
+  if (toast && !event.target.closest("button")) toast.remove();
 }
 
 function showToast(text) {
@@ -90,11 +92,15 @@ async function chooseTheme(event) {
 function start() {
   for (const element of document.querySelectorAll("[data-opens], [data-needs-script]")) element.hidden = false;
   for (const toast of document.querySelectorAll("[data-toast]:not([data-toast='error'])")) {
-    setTimeout(() => toast.remove(), TOAST_STAYS_MS);
+    setTimeout(() => toast.remove(), toast.dataset.toast === "undo" ? UNDO_STAYS_MS : TOAST_STAYS_MS);
   }
   document.addEventListener("keydown", onKey);
   document.addEventListener("click", onClick);
   document.addEventListener("submit", chooseTheme);
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("[data-submits-on-change]");
+    if (form) form.requestSubmit();
+  });
   document.addEventListener("htmx:responseError", (event) => {
     showToast(`The server answered with an error (${event.detail.xhr.status}). Reload the page to see it.`);
   });

@@ -31,11 +31,13 @@ function walk(areas, visit) {
   }
 }
 
-// The larger a tool, the stronger its colour; a name is written only where there is room for it.
+// What loads is in the accent's colour, what waits is grey; the larger a tool, the stronger its colour.
+// A name is written only where there is room for it.
 function paint(areas, element) {
   const accent = colourOf("--accent");
   const surface = colourOf("--surface");
   const neutral = colourOf("--line");
+  const waiting = colourOf("--map-waits");
   let largest = 1;
   let total = 1;
   walk(areas, (area) => { if (!area.children.length && !area.is_rest) largest = Math.max(largest, area.value); });
@@ -43,7 +45,8 @@ function paint(areas, element) {
   const pixelsPerToken = (element.clientWidth * element.clientHeight) / total;
   walk(areas, (area) => {
     const strength = 0.3 + 0.7 * Math.sqrt(area.value / largest);
-    const colour = area.is_rest ? neutral : mix(surface, accent, strength);
+    const hue = area.is_deferred ? mix(surface, waiting, 0.45 + 0.55 * strength) : mix(surface, accent, strength);
+    const colour = area.is_rest ? neutral : hue;
     area.itemStyle = { color: rgb(colour) };
     area.label = {
       show: Math.sqrt(area.value * pixelsPerToken) >= LEAST_LABEL_SIDE_PX,
@@ -51,6 +54,11 @@ function paint(areas, element) {
     };
   });
   return areas;
+}
+
+function fateOf(area) {
+  if (!area || area.is_deferred === null || area.is_deferred === undefined) return "";
+  return area.is_deferred ? ", deferred" : ", loads";
 }
 
 function optionsFor(areas, element) {
@@ -65,8 +73,8 @@ function optionsFor(areas, element) {
       backgroundColor: surface,
       borderColor: line,
       textStyle: { color: ink, fontSize: 12 },
-      formatter: ({ treePathInfo, value }) =>
-        `${treePathInfo.slice(1).map((step) => step.name).join(" › ")}\n${value.toLocaleString("en")} tokens`,
+      formatter: ({ treePathInfo, value, data }) =>
+        `${treePathInfo.slice(1).map((step) => step.name).join(" › ")}\n${value.toLocaleString("en")} tokens${fateOf(data)}`,
     },
     series: [
       {

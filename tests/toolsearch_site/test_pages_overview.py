@@ -14,9 +14,10 @@ from catalog.domain.choices import Transport
 from catalog.models import Server
 from catalog.models.changes import Action, Subject
 from catalog.selectors import token_map, totals
+from catalog.services import decisions
 from catalog.services.demo import load_demo
 from tests.pages import HTMX, signed_in, text_of, visible_text
-from tests.rows import make_change, make_server, make_tool
+from tests.rows import make_change, make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -29,8 +30,41 @@ def test_sums_what_an_agent_would_pay() -> None:
     page = visible_text(signed_in(Role.VIEWER).get("/"))
     assert "20,000 tokens" in page
     assert "10% of a 200,000-token context window" in page
-    assert "Tools 1 20,000 tokens each on average" in page
-    assert "Servers 1 and 1 disabled" in page
+    assert "1 tool of 20,000 tokens on average, on 1 server and 1 disabled" in page
+
+
+def test_says_what_is_paid_now_and_what_is_saved() -> None:
+    make_tool(server=make_server(defer_loading=False), name="aa", description="x" * 3996)
+    make_tool(server=make_server(), name="bb", description="x" * 35_996)
+    client = signed_in(Role.VIEWER)
+    assert "Not decided yet" in visible_text(client.get("/"))
+    decisions.bring_up_to_date()
+    page = visible_text(client.get("/"))
+    assert "an agent pays 10,000 tokens" in page
+    assert "Now it pays 1,000 tokens 1 tool loads, 1 waits for a search" in page
+    assert "Saved 90% 9,000 tokens less" in page
+
+
+def test_looks_through_the_policy_asked_for() -> None:
+    make_tool(server=make_server(), name="aa", description="x" * 3996)
+    make_policy(slug="eager", mode="off", context_window=2000)
+    decisions.bring_up_to_date()
+    client = signed_in(Role.VIEWER)
+    assert "Now it pays 0 tokens" in visible_text(client.get("/"))
+    eager = client.get("/?policy=eager")
+    assert "Now it pays 1,000 tokens" in visible_text(eager)
+    assert "50% of a 2,000-token context window" in visible_text(eager)
+    assert 'hx-get="/?policy=eager"' in text_of(eager)
+    assert "Now it pays 0 tokens" in visible_text(client.get("/?policy=nothing"))
+
+
+def test_map_tells_what_loads_from_what_waits() -> None:
+    make_tool(server=make_server(defer_loading=False), name="loads")
+    make_tool(server=make_server(), name="waits")
+    decisions.bring_up_to_date()
+    areas = signed_in(Role.VIEWER).get("/").context["areas"]
+    told = {child["name"]: child["is_deferred"] for area in areas for child in area["children"]}
+    assert told == {"loads": False, "waits": True}
 
 
 @pytest.mark.parametrize(("chars", "is_over"), [(80_000, False), (80_004, True)])
@@ -58,12 +92,14 @@ def test_map_holds_servers_and_their_tools_with_where_they_lead() -> None:
             "value": tool.tokens,
             "url": server.get_absolute_url(),
             "is_rest": False,
+            "is_deferred": None,
             "children": [
                 {
                     "name": "read",
                     "value": tool.tokens,
                     "url": tool.get_absolute_url(),
                     "is_rest": False,
+                    "is_deferred": None,
                     "children": [],
                 }
             ],
@@ -111,10 +147,10 @@ def test_costs_the_same_queries_whatever_the_size(django_assert_num_queries: Dja
     assert load_demo()
     client = signed_in(Role.VIEWER)
     client.get("/")
-    with django_assert_num_queries(16):
+    with django_assert_num_queries(20):
         client.get("/")
     Server.objects.filter(name="github").delete()
-    with django_assert_num_queries(12):
+    with django_assert_num_queries(14):
         client.get("/", headers=HTMX)
 
 
@@ -129,7 +165,7 @@ def test_small_tools_of_a_large_catalog_are_summed_up(monkeypatch: pytest.Monkey
     server = make_server()
     for name, chars in (("large", 400), ("small", 40), ("tiny", 4)):
         make_tool(server=server, name=name, description="x" * chars)
-    (area,) = token_map.read_token_map(totals.read_totals()).areas
+    (area,) = token_map.read_token_map(totals.read_totals(), None).areas
     assert [child.name for child in area.children] == ["large", "2 more"]
     assert [child.is_rest for child in area.children] == [False, True]
     assert sum(child.value for child in area.children) == area.value

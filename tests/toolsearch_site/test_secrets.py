@@ -66,6 +66,7 @@ def fill(route: str) -> Iterator[str]:
         "<str:qualified_name>": [tool],
         "<slug:slug>": ["default"],
         "<int:key_id>": ["1"],
+        "<int:change_id>": ["1"],
     }
     for parameter, values in known.items():
         if parameter in route:

@@ -27,7 +27,8 @@ def python(code: str) -> tuple[str, ...]:
 
 
 def test_logs_are_passed_through_with_a_label() -> None:
-    part = Part("web", python("import sys, time; print('hello'); print('oops', file=sys.stderr); time.sleep(60)"))
+    talk = "import sys, time; print('hello'); print('oops', file=sys.stderr); time.sleep(60)"
+    part = Part("web", python(talk))
     assert {"web: hello", "web: oops"} <= set(run_until("oops", part))
 
 
@@ -47,7 +48,7 @@ def test_other_parts_go_on_meanwhile() -> None:
 
 
 def test_part_that_will_not_stop_is_killed() -> None:
-    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf'); time.sleep(60)"
+    stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf'); time.sleep(60)"
     started = time.monotonic()
     lines = run_until("deaf", Part("stubborn", python(stubborn)))
     assert "did not stop in time; killed" in lines[-1]

@@ -1,4 +1,4 @@
-"""Refreshing real processes through a running instance: good servers fill the catalog, bad ones disturb nobody."""
+"""Refreshing real processes through a running instance: bad servers do not disturb the good ones."""
 
 import json
 import sys

@@ -11,7 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.instance import Instance, children_of, command_of, processes_of, running_instance, wait_for
+from tests.instance import (
+    NOT_RUNNING,
+    Instance,
+    children_of,
+    command_of,
+    processes_of,
+    running_instance,
+    wait_for,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -105,11 +113,12 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
 
 
 class TestKill:
-    @pytest.mark.parametrize("part", ["web", "worker", "scheduler"])
+    @pytest.mark.parametrize("part", ["web", "worker", "refresher", "scheduler"])
     def test_killed_part_comes_back(self, instance: Instance, part: str) -> None:
-        before = instance.pid_of(part)
-        os.kill(before, signal.SIGKILL)
-        wait_for(lambda: instance.pid_of(part) not in {0, before}, within_seconds=15, about=instance)
+        before = kill(instance, part)
+        wait_for(
+            lambda: instance.pid_of(part) not in {NOT_RUNNING, before}, within_seconds=15, about=instance
+        )
         wait_for(lambda: re.search(rf"{part} ended with signal SIGKILL", instance.output), within_seconds=5)
         instance.wait_until_healthy()
 
@@ -120,7 +129,7 @@ class TestKill:
         )
         assert instance.manage("shell", "-c", script).returncode == 0
         wait_for(marker.exists, within_seconds=30, about=instance)
-        os.kill(instance.pid_of("worker"), signal.SIGKILL)
+        kill(instance, "refresher")
         wait_for(lambda: "done" in _show_hesitant(instance), within_seconds=90, about=instance)
         assert _show_hesitant(instance) == "('done', 2) ('wave',) 1"
 
@@ -128,9 +137,16 @@ class TestKill:
         with running_instance(tmp_path) as instance:
             instance.wait_until_healthy()
             parts = {pid: command_of(pid) for pid in children_of(instance.process.pid)}
-            assert len(parts) == 3
+            assert len(parts) == 4
             instance.process.kill()
             wait_for(lambda: not processes_of(tmp_path), within_seconds=10)
+
+
+def kill(instance: Instance, part: str) -> int:
+    pid = instance.pid_of(part)
+    assert pid != NOT_RUNNING  # a signal to -1 would reach everything
+    os.kill(pid, signal.SIGKILL)
+    return pid
 
 
 def _show_hesitant(instance: Instance) -> str:

@@ -11,6 +11,10 @@ from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
+from catalog.domain.choices import Reason, ThresholdUnit
+from catalog.selectors.policies import UNIT_WORDS, label_of
+from catalog.selectors.reasons import REASON_WORDS
+
 register = template.Library()
 
 KEPT_CONTROLS = frozenset("\n\t")
@@ -80,6 +84,36 @@ def percent(share: float) -> str:
     if 0 < value < 0.05:
         return "<0.1%"
     return f"{value:.1f}%" if 0 < value < 10 else f"{value:.0f}%"
+
+
+@register.filter
+def reason_words(reason: str) -> str:
+    """A deciding rule's id in a reader's words."""
+    return REASON_WORDS[Reason(reason)]
+
+
+@register.filter
+def unit_words(unit: str) -> str:
+    """A threshold's unit in a reader's words."""
+    return UNIT_WORDS[ThresholdUnit(unit)]
+
+
+@register.filter
+def field_label(name: str) -> str:
+    """A policy's field as its page calls it."""
+    return label_of(name)
+
+
+@register.filter
+def amount(number: float) -> str:
+    """Grouped, with two digits after the point at most and none that say nothing."""
+    return f"{round(number, 2):,.12g}"
+
+
+@register.filter
+def signed(number: int) -> str:
+    """A difference, grouped, with its sign; none is a dash."""
+    return f"{number:+,}".replace("-", "\N{MINUS SIGN}") if number else "–"
 
 
 @register.filter

@@ -35,7 +35,7 @@ def hide_secrets(server: ServerEntry) -> ServerEntry:
         server,
         args=_hide_in_args(server.args, server.name),
         env={name: _refer(value, name) for name, value in server.env.items()},
-        url=_hide_in_address(server.url, server.name),
+        url=hide_address(server.url, server.name),
         headers={name: _refer(value, server.name, name) for name, value in server.headers.items()},
     )
 
@@ -70,7 +70,7 @@ def _hide_in_args(args: Sequence[str], server: str) -> tuple[str, ...]:
 
 def _hide_in_arg(arg: str, server: str, position: int) -> str:
     if _ADDRESS.match(arg):
-        return _hide_in_address(arg, server)
+        return hide_address(arg, server)
     assignment = _ASSIGNMENT.fullmatch(arg)
     if not assignment:
         return _hide_if_secret(arg, server, f"ARG_{position}")
@@ -81,7 +81,8 @@ def _hide_in_arg(arg: str, server: str, position: int) -> str:
     )
 
 
-def _hide_in_address(address: str, server: str) -> str:
+def hide_address(address: str, server: str) -> str:
+    """The address without its credentials, parameters and parts of the path that look secret."""
     try:
         parts = urlsplit(address)
     except ValueError:

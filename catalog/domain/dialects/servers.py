@@ -1,12 +1,12 @@
 """The `mcpServers` part, which all dialects share."""
 
-import re
 from collections.abc import Mapping
 from functools import partial
 from urllib.parse import urlsplit
 
 from catalog.domain.choices import Transport
 from catalog.domain.dialects.config import ServerEntry
+from catalog.domain.names import SERVER_NAME, SERVER_NAME_WANTED
 from catalog.domain.problems import Problems, join_place
 from catalog.domain.values import BadValueError, name_type, read_flag, read_matching, read_text, read_texts
 
@@ -18,8 +18,6 @@ _TRANSPORTS: Mapping[str, Transport] = {
     "streamableHttp": Transport.HTTP,
     "sse": Transport.SSE,
 }
-_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,100}")
-_WANTED_NAME = "named with 1 to 100 characters and no control characters"
 MAX_COMMAND_CHARS = 1_000
 MAX_URL_CHARS = 2_000
 
@@ -62,7 +60,7 @@ def _parse_server(name: str, entry: object, problems: Problems) -> ServerEntry |
     if not isinstance(entry, Mapping):
         problems.add(place, f"must be an object, not {name_type(entry)}")
         return None
-    problems.read(place, name, partial(read_matching, pattern=_NAME, wanted=_WANTED_NAME), "")
+    problems.read(place, name, partial(read_matching, pattern=SERVER_NAME, wanted=SERVER_NAME_WANTED), "")
     return ServerEntry(
         name=name,
         transport=_parse_transport(entry, place, problems),
@@ -110,13 +108,15 @@ def _read_url(value: object) -> str:
 
 
 def _is_web_address(url: str) -> bool:
+    if len(url) > MAX_URL_CHARS:
+        return False
     if url.startswith("${"):
         return True
     try:
         parts = urlsplit(url)
     except ValueError:
         return False
-    return parts.scheme in {"http", "https"} and bool(parts.netloc) and len(url) <= MAX_URL_CHARS
+    return parts.scheme in {"http", "https"} and bool(parts.netloc)
 
 
 def _parse_texts(entry: Mapping[str, object], key: str, place: str, problems: Problems) -> dict[str, str]:

@@ -21,20 +21,28 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("dirs", metavar="DIR", nargs="+", type=Path)
-        parser.add_argument(
-            "--ranker", metavar="NAME", nargs="+", choices=list(RANKERS), default=list(RANKERS)
-        )
+        parser.add_argument("dirs", metavar="DIR", nargs="*")
+        parser.add_argument("--ranker", metavar="NAME", nargs="+", action="extend", default=[])
         parser.add_argument("--json", action="store_true", help="write JSON instead of a table")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
-            rows = list(_evaluate_all(options["dirs"], options["ranker"]))
+            folders, rankers = _tell_apart(options["dirs"], options["ranker"])
+            rows = list(_evaluate_all(folders, rankers))
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}") from error
         except InvalidInput as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(rows, indent=2) if options["json"] else _write_table(rows))
+
+
+def _tell_apart(dirs: Sequence[str], named: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """What follows `--ranker` and is no ranker is a folder: the two lists may come in either order."""
+    rankers = [name for name in named if name in RANKERS]
+    folders = [Path(name) for name in (*dirs, *(name for name in named if name not in RANKERS))]
+    if not folders:
+        raise CommandError("name at least one folder with tools.jsonl and queries.jsonl")
+    return folders, rankers or list(RANKERS)
 
 
 def _evaluate_all(folders: Sequence[Path], rankers: Sequence[str]) -> Iterator[Row]:

@@ -8,11 +8,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
+from django.utils import timezone
 
 from catalog import tasks
 from catalog.management.progress import ProgressBoard
 from catalog.models import Job, RefreshRun, Server
-from catalog.models.jobs import JobState
+from catalog.models.jobs import JobKind, JobState
 from catalog.services import followers, jobs, refresh
 
 POLL_SECONDS = 0.2
@@ -51,8 +52,8 @@ class Command(BaseCommand):
                 if not {JobState.WAITING, JobState.RUNNING} & set(states.values()):
                     return
                 if time.monotonic() > patience:
-                    for pk, state in states.items():
-                        if state == JobState.WAITING and (pk not in running or running[pk].done()):
+                    for pk in _left_over():
+                        if pk not in running or running[pk].done():
                             running[pk] = pool.submit(_run_here, pk)
                 time.sleep(POLL_SECONDS)
 
@@ -84,6 +85,14 @@ def _read_states(requested: dict[int, str]) -> dict[int, str]:
     failed = RefreshRun.objects.filter(job__in=requested).exclude(error_code="").values_list("job", flat=True)
     ended = {pk: JobState.FAILED for pk in failed if pk and states[pk] == JobState.DONE}
     return states | ended
+
+
+def _left_over() -> list[int]:
+    """Refreshes that no worker takes, and those of a worker that is gone: they may stand in the way."""
+    now = timezone.now()
+    jobs.give_up_exhausted(now=now)
+    left = Job.objects.claimable(now=now).filter(kind=JobKind.REFRESH_SERVER)
+    return list(left.values_list("pk", flat=True))
 
 
 def _run_here(job_id: int) -> None:

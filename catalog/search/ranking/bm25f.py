@@ -20,8 +20,9 @@ from catalog.search.words import Run
 
 _PART_OF_KNOWN_RUN = 0.5  # `git` and `hub` when `GitHub` is a word of the catalog itself
 _TELLING_WORDS = 5  # no tool has all words of a long request
-_MEANING_WEIGHT = np.float32(0.3)
+_MEANING_WEIGHT = np.float32(0.4)
 _MIN_SIMILARITY = np.float32(0.1)
+_NEVER = np.float32(-1)
 _CANDIDATES = 256
 _CANDIDATES_PER_RESULT = 4
 
@@ -92,7 +93,7 @@ def _weigh_evidence(compiled: Compiled, terms: list[WeightedTerm]) -> Scores:
         limits.append(weighted.weight * compiled.rarity(0 if found is None else len(found[0])))
         if found is not None:
             rows, impacts = found
-            evidence[rows] += impacts * np.float32(weighted.weight)
+            evidence[rows] += impacts if weighted.weight == 1 else impacts * np.float32(weighted.weight)
     most = (K1 + 1) * math.fsum(nlargest(_TELLING_WORDS, limits))
     evidence /= np.float32(max(most, 1e-9))
     return evidence
@@ -104,12 +105,16 @@ def _add_meaning(task: Task, by_words: Scores) -> Scores:
         return by_words
     compiled = task.compiled
     wanted = task.encoder.encode([task.text])
-    coarse = by_words + _value(compiled.coarse_vectors @ shorten(wanted, compiled.coarse_vectors.shape[1])[0])
+    coarse = compiled.coarse_vectors @ shorten(wanted, compiled.coarse_vectors.shape[1])[0]
+    coarse *= _MEANING_WEIGHT
+    coarse += by_words
     if task.allowed is not None:
-        coarse *= task.allowed
+        coarse[~task.allowed] = _NEVER
     rows = _pick_best(coarse, max(_CANDIDATES, task.count * _CANDIDATES_PER_RESULT))
     scores = np.zeros_like(by_words)
     scores[rows] = by_words[rows] + _value(compiled.vectors[rows] @ wanted[0])
+    if task.allowed is not None:
+        scores *= task.allowed
     return scores
 
 
@@ -121,7 +126,6 @@ def _value(similarity: Scores) -> Scores:
 
 
 def _pick_best(scores: Scores, count: int) -> Rows:
-    rows = np.flatnonzero(scores > 0)
-    if count >= len(rows):
-        return rows
-    return np.sort(rows[np.argpartition(scores[rows], len(rows) - count)[len(rows) - count :]])
+    if count >= len(scores):
+        return np.arange(len(scores))
+    return np.sort(np.argpartition(scores, len(scores) - count)[len(scores) - count :])

@@ -198,13 +198,14 @@ def test_a_snapshot_is_not_in_a_config_file() -> None:
 
 
 names = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=20)
-texts = st.dictionaries(st.text(min_size=1, max_size=9), st.text(max_size=20), max_size=3)
+storable = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
+texts = st.dictionaries(st.text(storable, min_size=1, max_size=9), st.text(storable, max_size=20), max_size=3)
 commands = st.builds(
     ServerEntry,
     name=names,
     transport=st.just(Transport.STDIO),
-    command=st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=20),
-    args=st.lists(st.text(max_size=20), max_size=4).map(tuple),
+    command=st.text(storable, min_size=1, max_size=20),
+    args=st.lists(st.text(storable, max_size=20), max_size=4).map(tuple),
     env=texts,
     defer_loading=st.sampled_from([None, True, False]),
 )

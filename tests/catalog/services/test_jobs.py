@@ -1,15 +1,16 @@
 """A job is a row: claimed by one worker at a time, given up by a dead one, run until it is done."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.utils import timezone
 
 from catalog.models import Job
 from catalog.models.jobs import JobKind, JobState
 from catalog.services import jobs
+from tests.instance import wait_for
 
 pytestmark = pytest.mark.django_db
 
@@ -23,6 +24,10 @@ def run(job: Job, handler: Callable[[Job], None], holder: str = "worker-a") -> b
 def ends(job: Job) -> Job:
     job.refresh_from_db()
     return job
+
+
+def woken(now: datetime) -> list[int]:
+    return [pk for pk, _ in jobs.take_wakeable(now=now)]
 
 
 def abandon(job: Job) -> None:
@@ -43,10 +48,12 @@ class TestRequest:
         assert jobs.claim_job(job_id=second.pk, holder="worker-b") is None
         assert ends(second).state == JobState.WAITING
 
-    def test_request_brings_a_waiting_retry_forward(self) -> None:
+    def test_request_brings_a_waiting_retry_forward_and_a_sweep_does_not(self) -> None:
         job = jobs.request_job(kind=REFRESH, subject=7)
         Job.objects.filter(pk=job.pk).update(run_after=timezone.now() + timedelta(hours=1))
-        jobs.request_job(kind=REFRESH, subject=7)
+        assert jobs.ensure_job(kind=REFRESH, subject=7) == job
+        assert jobs.claim_job(job_id=job.pk, holder="worker-a") is None
+        assert jobs.request_job(kind=REFRESH, subject=7) == job
         assert jobs.claim_job(job_id=job.pk, holder="worker-a") is not None
 
 
@@ -142,31 +149,44 @@ class TestRun:
 
         monkeypatch.setattr(jobs, "_held", lambda job: Held())
         with jobs.keep_held(held):
-            while len(renewals) < 3:
-                pass
-        assert len(renewals) == 3
+            wait_for(lambda: len(renewals) == 3, within_seconds=10)
+
+    def test_renewal_that_fails_once_is_tried_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        job = jobs.request_job(kind=REFRESH)
+        held = jobs.claim_job(job_id=job.pk, holder="worker-a")
+        assert held is not None
+
+        class Away:
+            def update(self, **values: object) -> int:
+                raise OperationalError("the database is away")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(jobs, "_held", lambda job: Away())
+            patch.setattr(jobs.connection, "close", lambda: None)
+            assert jobs._renew(held)
+        assert jobs._renew(held)
 
 
 class TestSweep:
     def test_wakes_each_job_once_until_it_is_overdue(self) -> None:
         job, now = jobs.request_job(kind=REFRESH), timezone.now()
-        assert jobs.take_wakeable(now=now) == [job.pk]
-        assert jobs.take_wakeable(now=now) == []
-        assert jobs.take_wakeable(now=now + jobs.REWAKE_AFTER * 2) == [job.pk]
+        assert woken(now) == [job.pk]
+        assert woken(now) == []
+        assert woken(now + jobs.REWAKE_AFTER * 2) == [job.pk]
 
     def test_wakes_what_a_dead_worker_held(self) -> None:
         job, now = jobs.request_job(kind=REFRESH), timezone.now()
         jobs.take_wakeable(now=now)
         jobs.claim_job(job_id=job.pk, holder="worker-a")
-        assert jobs.take_wakeable(now=now + jobs.REWAKE_AFTER * 1.1) == []
-        assert jobs.take_wakeable(now=now + jobs.LEASE * 1.1) == [job.pk]
+        assert woken(now + jobs.REWAKE_AFTER * 1.1) == []
+        assert woken(now + jobs.LEASE * 1.1) == [job.pk]
 
     def test_gives_up_a_job_that_kills_its_workers(self) -> None:
         job = jobs.request_job(kind=REFRESH)
         for _ in range(job.max_attempts):
             jobs.claim_job(job_id=job.pk, holder="worker-a")
             abandon(job)
-        assert jobs.take_wakeable(now=timezone.now()) == []
+        assert woken(timezone.now()) == []
         assert jobs.give_up_exhausted(now=timezone.now()) == 1
         assert ends(job).state == JobState.FAILED
 

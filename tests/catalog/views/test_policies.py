@@ -8,10 +8,12 @@ from pytest_django import DjangoAssertNumQueries
 
 from catalog.access import Role
 from catalog.models import Policy
-from catalog.models.changes import Subject
 from catalog.selectors import policies
+from catalog.services import decisions
+from catalog.services import policies as policy_services
+from catalog.services.changes import COMMAND_LINE
 from tests.pages import signed_in, text_of, visible_text
-from tests.rows import make_change, make_policy
+from tests.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +41,7 @@ class TestList:
             make_policy()
         client = signed_in(Role.VIEWER)
         client.get("/policies/")
-        with django_assert_num_queries(5):
+        with django_assert_num_queries(6):
             client.get("/policies/")
 
     def test_empty_list_says_what_to_do(self) -> None:
@@ -64,16 +66,33 @@ class TestDetail:
         for words in ("github/*, Read", "7 days", "search_tools", "none", "200,000"):
             assert words in page
 
-    def test_shows_its_changes(self) -> None:
+    def test_shows_its_versions_with_what_each_changed(self) -> None:
+        mine = make_policy(slug="mine")
+        policy_services.change_policy(policy=mine, changed={"max_results": 8}, actor=COMMAND_LINE)
+        page = visible_text(signed_in(Role.VIEWER).get("/policies/mine/"))
+        assert "2 in force max_results 5 → 8 command line" in page
+        assert "1 the first that was kept toolsearch" in page
+        assert "Roll back" not in page
+
+    def test_tells_what_its_agents_pay_and_the_readings(self) -> None:
+        make_policy(slug="mine", mode="auto", threshold_unit="tools", threshold=2)
+        make_tool(server=make_server(defer_loading=False), name="aa", description="x" * 3996)
+        decisions.bring_up_to_date()
+        page = visible_text(signed_in(Role.VIEWER).get("/policies/mine/"))
+        assert "1,000 tokens 1 tool loads, 0 wait for a search" in page
+        assert "Tools chosen 1 2 under" in page
+        assert "Characters 4,000 10,000 under" in page
+
+    @pytest.mark.parametrize(
+        ("role", "edits", "deletes"),
+        [(Role.VIEWER, False, False), (Role.EDITOR, True, False), (Role.ADMIN, True, True)],
+    )
+    def test_offers_what_the_role_may_do(self, role: Role, edits: bool, deletes: bool) -> None:
         make_policy(slug="mine")
-        make_change(
-            subject=Subject.POLICY,
-            name="mine",
-            actor="ada",
-            before={"max_results": 5},
-            after={"max_results": 8},
-        )
-        assert "max_results 5 → 8 ada" in visible_text(signed_in(Role.VIEWER).get("/policies/mine/"))
+        page = text_of(signed_in(role).get("/policies/mine/"))
+        assert ("/policies/mine/edit/" in page) is edits
+        assert ("/policies/mine/delete/" in page) is deletes
+        assert "/policies/default/delete/" not in text_of(signed_in(role).get("/policies/default/"))
 
     def test_missing_policy_sign_in_and_method(self, client: Client) -> None:
         assert signed_in(Role.VIEWER).get("/policies/nothing/").status_code == 404

@@ -9,9 +9,12 @@ from pytest_django import DjangoAssertNumQueries
 
 from catalog.access import Role
 from catalog.domain.choices import Loading
-from catalog.models import Change, Tool
+from catalog.domain.definitions import Definition
+from catalog.models import Change, Policy, Tool, ToolTag
+from catalog.services import decisions
+from catalog.services.tools import store_definitions
 from tests.pages import HTMX, signed_in, text_of, visible_text
-from tests.rows import make_server, make_tool
+from tests.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 SCHEMA = {
@@ -22,7 +25,7 @@ SCHEMA = {
 
 
 def names_on(response: Any) -> list[str]:
-    return [tool.name for tool in response.context["page"].rows]
+    return [row.tool.name for row in response.context["page"].rows]
 
 
 class TestList:
@@ -46,14 +49,19 @@ class TestList:
             ("state=gone", ["old"]),
             ("state=any", ["old", "read", "secret", "send", "write"]),
             ("server=files&loading=inherit", ["write"]),
+            ("size=100", ["write"]),
+            ("size=nonsense", ["read", "send", "write"]),
+            ("tag=docs", ["send"]),
             ("loading=nonsense&state=nonsense&sort=name", ["read", "send", "write"]),
         ],
     )
     def test_filters_by_what_the_url_says(self, query: str, found: list[str]) -> None:
         files, slack = make_server(name="files"), make_server(name="slack")
         make_tool(server=files, name="read", loading=Loading.ALWAYS)
-        make_tool(server=files, name="write")
-        make_tool(server=slack, name="send", description="Send a message.")
+        make_tool(server=files, name="write", description="x" * 400)
+        ToolTag.objects.create(
+            tool=make_tool(server=slack, name="send", description="Send a message."), name="docs"
+        )
         make_tool(server=slack, name="secret", hidden=True)
         old = make_tool(name="old")
         Tool.objects.filter(pk=old.pk).update(gone_at=timezone.now())
@@ -103,14 +111,43 @@ class TestList:
         _make_many(make_server(), 60)
         client = signed_in(Role.VIEWER)
         client.get("/tools/")
-        with django_assert_num_queries(7):
+        with django_assert_num_queries(12):
             client.get("/tools/")
-        with django_assert_num_queries(6):
+        with django_assert_num_queries(9):
             client.get("/tools/", headers=HTMX)
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ("decision=load", ["kept", "pinned"]),
+            ("decision=defer", ["other"]),
+            ("reason=tool_always", ["pinned"]),
+            ("decision=defer&reason=tool_always", []),
+            ("decision=defer&policy=eager", []),
+            ("reason=search_off&policy=eager", ["kept", "other", "pinned"]),
+            ("decision=load&policy=nothing", ["kept", "pinned"]),
+            ("decision=nonsense&reason=nonsense", ["kept", "other", "pinned"]),
+        ],
+    )
+    def test_filters_by_decision_and_reason_under_a_policy(self, query: str, found: list[str]) -> None:
+        make_tool(server=make_server(), name="pinned", loading=Loading.ALWAYS)
+        make_tool(server=make_server(defer_loading=False), name="kept")
+        make_tool(server=make_server(), name="other")
+        make_policy(slug="eager", mode="off")
+        decisions.bring_up_to_date()
+        assert sorted(names_on(signed_in(Role.VIEWER).get(f"/tools/?{query}"))) == found
+
+    def test_tells_each_decision_with_its_reason_in_words(self) -> None:
+        make_tool(server=make_server(defer_loading=True), name="one")
+        make_tool(server=make_server(), name="two", hidden=True)
+        decisions.bring_up_to_date()
+        page = visible_text(signed_in(Role.VIEWER).get("/tools/?state=any"))
+        assert "deferred its server is set to defer" in page
+        assert "Hidden" in page
 
     def test_does_not_read_the_schemas(self) -> None:
         make_tool(input_schema=SCHEMA)
-        tool = signed_in(Role.VIEWER).get("/tools/").context["page"].rows[0]
+        tool = signed_in(Role.VIEWER).get("/tools/").context["page"].rows[0].tool
         assert "input_schema" in tool.get_deferred_fields()
 
     def test_needs_sign_in_and_a_role_and_only_reads(self, client: Client) -> None:
@@ -131,6 +168,36 @@ class TestDetail:
         page = visible_text(signed_in(Role.VIEWER).get(tool.get_absolute_url()))
         for words in ("Reads it.", "Where the file is.", "required", "readOnlyHint yes", tool.qualified_name):
             assert words in page
+
+    def test_shows_what_each_revision_changed(self) -> None:
+        server = make_server()
+        for words in ("Reads a file.", "Reads one file."):
+            definition = Definition(name="read", description=words)
+            store_definitions(server=server, definitions=[definition], now=timezone.now())
+        page = text_of(signed_in(Role.VIEWER).get(Tool.objects.get().get_absolute_url()))
+        assert "Reads <del>a</del><ins>one</ins> file." in page
+        assert "the oldest that is shown" in page
+
+    def test_tells_the_decision_under_each_policy_and_the_next_rule(self) -> None:
+        tool = make_tool(server=make_server(defer_loading=False), loading=Loading.DEFER)
+        make_policy(slug="eager", mode="off")
+        client = signed_in(Role.VIEWER)
+        assert visible_text(client.get(tool.get_absolute_url())).count("Not decided yet") == 2
+        decisions.bring_up_to_date()
+        page = visible_text(client.get(tool.get_absolute_url()))
+        assert (
+            "default deferred the tool is set to defer Otherwise it loads, "
+            "because its server is set to load server_load" in page
+        )
+        assert "eager loads search is off in this policy Otherwise it waits, because the tool is set" in page
+
+    def test_tells_why_no_policy_lists_a_tool(self) -> None:
+        hidden, unseen = make_tool(hidden=True), make_tool(name="unseen")
+        Policy.objects.update(visible=["other"])
+        decisions.bring_up_to_date()
+        client = signed_in(Role.VIEWER)
+        assert "In no list: it is hidden" in visible_text(client.get(hidden.get_absolute_url()))
+        assert "the policy does not show it" in visible_text(client.get(unseen.get_absolute_url()))
 
     def test_viewer_reads_the_settings_and_editor_changes_them(self) -> None:
         tool = make_tool(loading=Loading.DEFER, keywords=["file", "disk"])

@@ -1,11 +1,12 @@
 """`manage.py up`: web, worker and scheduler as one program, with nothing else to install or start."""
 
+import ipaddress
+import os
 import signal
 import socket
 import sys
 import threading
 import time
-import urllib.error
 import urllib.request
 from argparse import ArgumentParser
 from typing import Any
@@ -33,13 +34,16 @@ class Command(BaseCommand):
         parser.add_argument("--no-demo", action="store_true", help="start with an empty catalog")
 
     def handle(self, *, host: str, port: int, no_demo: bool, **options: Any) -> None:
-        _refuse_taken_port(host, port)
+        listen_on = _find_address(host, port)
+        if ipaddress.ip_address(listen_on).is_loopback:
+            os.environ.setdefault("TOOLSEARCH_TLS", "off")
         self._prepare(with_demo=not no_demo)
         sign_in = accounts.create_first_admin()
-        address = f"http://{_in_url(host)}:{port}"
+        connections.close_all()
+        address = f"http://{_in_url(listen_on)}:{port}"
         if sign_in is not None:
             self._say_sign_in(sign_in)
-        supervisor = Supervisor(_parts(host, port), say=self._say)
+        supervisor = Supervisor(_parts(listen_on, port), say=self._say)
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, lambda *_: supervisor.stop())
         threading.Thread(target=self._announce, args=(address, sign_in), daemon=True).start()
@@ -52,7 +56,6 @@ class Command(BaseCommand):
         call_command("collectstatic", interactive=False, verbosity=0)
         if with_demo and demo.load_demo():
             self._say("up", "loaded the demo catalog")
-        connections.close_all()
 
     def _announce(self, address: str, sign_in: accounts.SignIn | None) -> None:
         if not _wait_until_alive(f"{address}/healthz"):
@@ -79,25 +82,30 @@ def _parts(host: str, port: int) -> list[Part]:
     # SIGTERM lets the web server take its own worker processes with it.
     return [
         Part("web", (*granian, *listen), orphan_signal=signal.SIGTERM),
-        Part("worker", (*celery, "worker", "--pool", "threads", "--concurrency", "8", *_quiet_worker())),
+        Part("worker", (*celery, *_worker(queue="celery", threads=4))),
+        Part("refresher", (*celery, *_worker(queue=settings.REFRESH_QUEUE, threads=8))),
         Part("scheduler", (*celery, "beat", "--pidfile", "")),
     ]
 
 
-def _quiet_worker() -> tuple[str, ...]:
-    return ("--loglevel", "INFO", "--without-gossip", "--without-mingle", "--without-heartbeat")
+def _worker(*, queue: str, threads: int) -> tuple[str, ...]:
+    pool = ("worker", "--queues", queue, "--hostname", f"{queue}@%h", "--pool", "threads")
+    quiet = ("--loglevel", "INFO", "--without-gossip", "--without-mingle", "--without-heartbeat")
+    return (*pool, "--concurrency", str(threads), *quiet)
 
 
-def _refuse_taken_port(host: str, port: int) -> None:
+def _find_address(host: str, port: int) -> str:
+    """The numeric address to listen on. Refuses one that is unknown or taken."""
     if not 0 < port < 65536:
         raise CommandError(f"--port {port} is not a port number from 1 to 65535")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise CommandError(f"cannot listen on {host} port {port}: {error.strerror}") from None
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise CommandError(f"cannot listen on {host} port {port}: {error.strerror}") from None
+    return str(address[0])
 
 
 def _refuse_absent_database() -> None:
@@ -118,11 +126,13 @@ def _in_url(host: str) -> str:
 
 
 def _wait_until_alive(url: str) -> bool:
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     deadline = time.monotonic() + READY_WITHIN_SECONDS
     while time.monotonic() < deadline:
         try:
-            with urllib.request.urlopen(url, timeout=2):  # noqa: S310  our own address
-                return True
-        except (OSError, urllib.error.URLError):
+            direct.open(url, timeout=2).close()
+        except OSError:
             time.sleep(0.2)
+        else:
+            return True
     return False

@@ -1,17 +1,19 @@
-"""What the catalog's pages take from a reader."""
+"""Filters of lists, as they stand in the URL."""
 
 from django import forms
 
-from catalog.domain.choices import Loading
-from catalog.models import Tool
+from catalog.domain.choices import Loading, Outcome, Reason
 from catalog.models.changes import Action, Subject
 from catalog.models.tools import State
+from catalog.selectors import policies
 from catalog.selectors.changes import ChangeFilter
+from catalog.selectors.reasons import KEPT_REASONS, REASON_WORDS
 from catalog.selectors.servers import ServerSort
 from catalog.selectors.tools import ToolFilter, ToolSort
 
 ANY_STATE = "any"
 SELECT = {"class": "form-select"}
+SIZES_TOKENS = (100, 250, 500, 1000, 2500)
 
 
 def search_box(label: str) -> forms.TextInput:
@@ -61,38 +63,46 @@ class ToolFilterForm(FilterForm):
         choices=[("", "Active"), (State.HIDDEN, "Hidden"), (State.GONE, "Gone"), (ANY_STATE, "Any state")],
         widget=forms.Select({**SELECT, "aria-label": "State"}),
     )
+    policy = forms.CharField(required=False, max_length=64)
+    decision = forms.ChoiceField(
+        required=False,
+        choices=[("", "Any decision"), (Outcome.LOAD, "Loads"), (Outcome.DEFER, "Deferred")],
+        widget=forms.Select({**SELECT, "aria-label": "Decision"}),
+    )
+    reason = forms.ChoiceField(
+        required=False,
+        choices=[
+            ("", "Any reason"),
+            *((reason, REASON_WORDS[reason].capitalize()) for reason in KEPT_REASONS),
+        ],
+        widget=forms.Select({**SELECT, "aria-label": "Reason"}),
+    )
+    tag = forms.CharField(required=False, max_length=40)
+    size = forms.ChoiceField(
+        required=False,
+        choices=[
+            ("", "Any size"),
+            *((size, f"{size:,} tokens or more") for size in (100, 250, 500, 1000, 2500)),
+        ],
+        widget=forms.Select({**SELECT, "aria-label": "Size"}),
+    )
     sort = forms.ChoiceField(required=False, choices=[(sort, sort) for sort in ToolSort])
 
     def wanted(self) -> ToolFilter:
         loading, state = self.value("loading"), self.value("state")
+        outcome, reason = self.value("decision"), self.value("reason")
         return ToolFilter(
             text=self.value("q"),
             server=self.value("server"),
             loading=Loading(loading) if loading else None,
             state=None if state == ANY_STATE else State(state or State.ACTIVE),
+            policy=policies.choose_policy(self.value("policy")),
+            outcome=Outcome(outcome) if outcome else None,
+            reason=Reason(reason) if reason else None,
+            tag=self.value("tag"),
+            least_tokens=int(self.value("size") or 0),
             sort=ToolSort(self.value("sort") or ToolSort.SIZE),
         )
-
-
-class ToolSettingsForm(forms.Form):
-    loading = forms.ChoiceField(
-        choices=[(Loading.INHERIT, "Inherit"), (Loading.ALWAYS, "Always load"), (Loading.DEFER, "Defer")]
-    )
-    keywords = forms.CharField(
-        required=False,
-        help_text="Separated by commas. They help search and are never sent to a model.",
-        widget=forms.Textarea({"class": "form-control", "rows": 2}),
-    )
-    hidden = forms.BooleanField(required=False, widget=forms.CheckboxInput({"class": "form-check-input"}))
-
-    @classmethod
-    def of(cls, tool: Tool) -> "ToolSettingsForm":
-        return cls(
-            initial={"loading": tool.loading, "keywords": ", ".join(tool.keywords), "hidden": tool.hidden}
-        )
-
-    def keyword_list(self) -> list[str]:
-        return [word.strip() for word in self.cleaned_data["keywords"].split(",") if word.strip()]
 
 
 class ChangeFilterForm(FilterForm):

@@ -1,4 +1,4 @@
-"""The catalog's part of the REST API."""
+"""Can this instance serve?"""
 
 from django.http import HttpRequest
 from ninja import Router, Status
@@ -6,7 +6,7 @@ from ninja import Router, Status
 from catalog.schemas import HealthOut
 from catalog.selectors import health
 
-router = Router(tags=["catalog"])
+router = Router(tags=["health"])
 
 
 @router.get(

@@ -1,0 +1,10 @@
+"""The catalog's part of the REST API, one module per subject."""
+
+from catalog.api.config import router as config_router
+from catalog.api.health import router as health_router
+from catalog.api.models import router as models_router
+from catalog.api.policies import router as policies_router
+from catalog.api.servers import router as servers_router
+from catalog.api.tools import router as tools_router
+
+routers = (health_router, tools_router, servers_router, policies_router, config_router, models_router)

@@ -1,0 +1,54 @@
+"""Config files by REST, in any of the dialects."""
+
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from ninja import Body, Router
+
+from catalog.callers import ADMIN_KEY, caller_of
+from catalog.domain import dialects
+from catalog.domain.dialects import Dialect
+from catalog.schemas import ConfigOut, ImportOut, Text
+from catalog.services import config
+from catalog.tasks import wake_workers_on_commit
+
+router = Router(tags=["config"], auth=ADMIN_KEY)
+
+EXAMPLE = {
+    "toolSearch": {"enabled": True, "tokenThreshold": 10000},
+    "mcpServers": {"github": {"url": "https://mcp.example.com/"}},
+}
+
+
+@router.post("/config", operation_id="import_config", summary="Import a config file", response=ImportOut)
+def import_config(
+    request: HttpRequest,
+    document: Annotated[dict[str, Any], Body(examples=[EXAMPLE])],
+    policy: Text = "default",
+    dry_run: bool = False,
+) -> ImportOut:
+    """All or nothing. The dialect is known by its marks; `dry_run` stores nothing."""
+    plan = config.import_config(
+        config=dialects.parse(document),
+        policy_slug=policy,
+        actor=caller_of(request).actor,
+        dry_run=dry_run,
+    )
+    wake_workers_on_commit()
+    return ImportOut(
+        dialect=plan.dialect,
+        added=list(plan.added),
+        changed=list(plan.changed),
+        unchanged=list(plan.unchanged),
+        policy=plan.policy,
+        policy_changes=dict(plan.policy_changes),
+    )
+
+
+@router.get("/config", operation_id="export_config", summary="Export a config file", response=ConfigOut)
+def export_config(
+    request: HttpRequest, dialect: Dialect = Dialect.PIZZAPI, policy: Text = "default"
+) -> ConfigOut:
+    """Without secrets: each stands as `${NAME}`."""
+    rendered = config.export_config(dialect=dialect, policy_slug=policy, actor=caller_of(request).actor)
+    return ConfigOut.model_validate(dict(rendered.document))

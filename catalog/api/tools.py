@@ -1,0 +1,80 @@
+"""Tools by REST."""
+
+from django.http import HttpRequest
+from ninja import Query, Router
+
+from catalog.callers import ADMIN_KEY, ANY_KEY, Caller, caller_of
+from catalog.domain.choices import Kind, Loading
+from catalog.models import Policy
+from catalog.models.tools import State
+from catalog.schemas import DecisionOut, SizeOut, Text, ToolIn, ToolOut, ToolPageOut, ToolQuery
+from catalog.selectors import rest
+from catalog.selectors.rest import ToolWithDecisions
+from catalog.selectors.tools import ToolFilter, find_tool
+from catalog.services import tool_settings
+from catalog.tasks import wake_workers_on_commit
+
+router = Router(tags=["tools"], auth=ANY_KEY)
+
+
+@router.get("/tools", operation_id="list_tools", summary="The catalog's tools", response=ToolPageOut)
+def list_tools(request: HttpRequest, asked: Query[ToolQuery]) -> ToolPageOut:
+    """By qualified name. An agent sees its policy's tools; `state` is for admins."""
+    caller = caller_of(request)
+    shown = asked.state if caller.is_admin else State.ACTIVE
+    wanted = ToolFilter(text=asked.q, server=asked.server, loading=asked.loading, state=shown)
+    page = rest.list_tools(wanted, policy=seen_by(caller), limit=asked.limit, cursor=asked.cursor)
+    return ToolPageOut(items=[describe_tool(found) for found in page.tools], next=page.next)
+
+
+@router.get("/tools/{name}", operation_id="get_tool", summary="One tool", response=ToolOut)
+def get_tool(request: HttpRequest, name: Text) -> ToolOut:
+    """By qualified name."""
+    return describe_tool(rest.read_tool(name, policy=seen_by(caller_of(request))))
+
+
+@router.patch(
+    "/tools/{name}",
+    operation_id="change_tool",
+    summary="Set a tool's loading, keywords or visibility",
+    response=ToolOut,
+    auth=ADMIN_KEY,
+)
+def change_tool(request: HttpRequest, name: Text, wanted: ToolIn) -> ToolOut:
+    caller = caller_of(request)
+    tool_settings.change_tool(
+        tool=find_tool(name),
+        actor=caller.actor,
+        loading=wanted.loading,
+        keywords=wanted.keywords,
+        hidden=wanted.hidden,
+    )
+    wake_workers_on_commit()
+    return describe_tool(rest.read_tool(name, policy=None))
+
+
+def seen_by(caller: Caller) -> Policy | None:
+    """The policy that limits what a caller sees; an admin sees all."""
+    return None if caller.is_admin else caller.policy
+
+
+def describe_tool(found: ToolWithDecisions) -> ToolOut:
+    tool = found.tool
+    return ToolOut(
+        name=tool.qualified_name,
+        tool=tool.name,
+        server=tool.server.name,
+        kind=Kind(tool.server.kind),
+        title=tool.title,
+        description=tool.description,
+        inputSchema=tool.input_schema,
+        outputSchema=tool.output_schema,
+        annotations=tool.annotations,
+        meta=tool.meta,
+        size=SizeOut(chars=tool.chars, tokens=tool.tokens),
+        loading=Loading(tool.loading),
+        keywords=tool.keywords,
+        tags=[tag.name for tag in tool.tags.all()],
+        state=tool.state,
+        decisions={slug: DecisionOut.model_validate(made) for slug, made in found.decisions.items()},
+    )

@@ -1,0 +1,92 @@
+"""Who calls the REST API. The agents' app owns the keys; it says here how to recognise one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from django.conf import settings
+from django.http import HttpRequest
+
+from catalog.domain.errors import NotAllowed, NotFound, TooLarge, ToolSearchError
+from catalog.models import Policy
+from catalog.services.changes import Actor
+
+BEARER = "bearer "
+
+
+class NotAuthenticated(ToolSearchError):
+    """The same words for no key, an unknown, an expired and a revoked one."""
+
+    status: ClassVar[int] = 401
+    title: ClassVar[str] = "Unauthorized"
+
+    def __init__(self) -> None:
+        super().__init__("Send a key that is in force: Authorization: Bearer <key>.")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """`policy` is the one the key is bound to; an admin's key may use any."""
+
+    actor: Actor
+    key_id: int
+    policy: Policy
+    is_admin: bool
+
+    def use_policy(self, slug: str | None) -> Policy:
+        """The policy named, or the key's own. Raises NotFound for one that the key may not use."""
+        if slug is None or slug == self.policy.slug:
+            return self.policy
+        policy = Policy.objects.filter(slug=slug).first() if self.is_admin else None
+        if policy is None:
+            raise NotFound(f"There is no policy named {slug}.")
+        return policy
+
+
+Identify = Callable[[str], Caller | None]
+_identify: list[Identify] = []
+
+
+def identify_with(identify: Identify) -> None:
+    """Say how a key's text becomes its caller. Called once, when the app that owns the keys is ready."""
+    _identify[:] = [identify]
+
+
+class KeyCheck:
+    """Asks a request for its key before anything else of it is read."""
+
+    openapi_security_schema: ClassVar[dict[str, str]] = {"type": "http", "scheme": "bearer"}
+
+    def __init__(self, *, for_admins: bool = False) -> None:
+        self._for_admins = for_admins
+
+    def __call__(self, request: HttpRequest) -> Caller:
+        caller = _identify[0](read_bearer(request))
+        if caller is None:
+            raise NotAuthenticated
+        if self._for_admins and not caller.is_admin:
+            raise NotAllowed("This needs an admin key.")
+        refuse_large_body(request)
+        return caller
+
+
+ANY_KEY = KeyCheck()
+ADMIN_KEY = KeyCheck(for_admins=True)
+
+
+def read_bearer(request: HttpRequest) -> str:
+    header = str(request.META.get("HTTP_AUTHORIZATION", ""))
+    return header[len(BEARER) :].strip() if header[: len(BEARER)].lower() == BEARER else ""
+
+
+def refuse_large_body(request: HttpRequest) -> None:
+    length = str(request.META.get("CONTENT_LENGTH") or "0")
+    if length.isdigit() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        raise TooLarge("A request's body has at most 1 MiB.")
+
+
+def caller_of(request: HttpRequest) -> Caller:
+    """The caller that the check found."""
+    caller = getattr(request, "auth", None)
+    assert isinstance(caller, Caller)
+    return caller

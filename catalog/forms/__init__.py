@@ -1,0 +1,1 @@
+"""What the catalog's pages take from a reader, one module per subject."""

@@ -1,0 +1,172 @@
+"""The editor of a policy. The engine reads the values and says what is wrong; the form shows it in place."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.utils.text import capfirst
+
+from catalog.domain.choices import Mode, PromptStyle, Quarantine, Ranker
+from catalog.domain.errors import InvalidInput
+from catalog.forms.spans import write_span
+from catalog.models import Policy
+from catalog.selectors.facts import read_policy
+from catalog.selectors.policies import GROUPS, UNIT_WORDS, label_of, policy_slugs
+
+ALL, SOME = "all", "some"
+MODE_WORDS = {Mode.ALWAYS: "Always", Mode.AUTO: "Auto", Mode.OFF: "Off"}
+STYLE_WORDS = {
+    PromptStyle.CATEGORIES: "One line per server",
+    PromptStyle.NAMES: "The deferred tools' names",
+    PromptStyle.NAMES_AND_DESCRIPTIONS: "Names and descriptions",
+}
+QUARANTINE_WORDS = {
+    Quarantine.OFF: "Off",
+    Quarantine.CHANGED: "Tools whose definition changed",
+    Quarantine.NEW_AND_CHANGED: "New tools, and those whose definition changed",
+}
+_PLACE = re.compile(r"policy\.(\w+)")
+
+
+class NumberField(forms.CharField):
+    """A number or nothing; what is no number is left for the engine to refuse in its own words."""
+
+    def __init__(self, empty: str = "the default") -> None:
+        attributes = {"class": "form-control number-box", "inputmode": "decimal", "placeholder": empty}
+        widget = forms.TextInput(attributes)
+        super().__init__(required=False, max_length=40, widget=widget)
+
+    def clean(self, value: object) -> object:
+        text = str(super().clean(value)).replace(",", "")
+        for read in (int, float):
+            try:
+                return read(text)
+            except (ValueError, OverflowError):
+                continue
+        return text or None
+
+
+class GlobsField(forms.CharField):
+    """Patterns, one on each line."""
+
+    def __init__(self) -> None:
+        attributes = {
+            "class": "form-control mono",
+            "spellcheck": "false",
+            "placeholder": "one pattern per line",
+        }
+        widget = forms.Textarea({**attributes, "rows": 2})
+        super().__init__(required=False, widget=widget)
+
+    def prepare_value(self, value: object) -> object:
+        return "\n".join(value) if isinstance(value, list | tuple) else value
+
+    def clean(self, value: object) -> list[str]:
+        return [line.strip() for line in str(super().clean(value)).splitlines() if line.strip()]
+
+
+def choice_field(words: Mapping[Any, str]) -> forms.ChoiceField:
+    return forms.ChoiceField(choices=list(words.items()), widget=forms.Select({"class": "form-select"}))
+
+
+def flag_field() -> forms.BooleanField:
+    return forms.BooleanField(required=False, widget=forms.CheckboxInput({"class": "form-check-input"}))
+
+
+def text_field(max_length: int) -> forms.CharField:
+    widget = forms.TextInput({"class": "form-control", "spellcheck": "false", "autocomplete": "off"})
+    return forms.CharField(max_length=max_length, widget=widget)
+
+
+class PolicyForm(forms.Form):
+    mode = choice_field(MODE_WORDS)
+    threshold_unit = choice_field({unit: words.capitalize() for unit, words in UNIT_WORDS.items()})
+    threshold = NumberField("the unit's default")
+    context_window = NumberField()
+    never_defer = GlobsField()
+    always_defer = GlobsField()
+    defer_builtins = flag_field()
+    shown = choice_field({ALL: "Every tool", SOME: "Only tools that match:"})
+    visible = GlobsField()
+    ranker = choice_field({ranker: str(ranker) for ranker in Ranker})
+    max_results = NumberField()
+    score_cutoff = NumberField()
+    search_tool_name = text_field(64)
+    keep_loaded_tools = flag_field()
+    keep_on_compaction = flag_field()
+    max_loaded_tools = NumberField("no limit")
+    unload_after_idle_turns = NumberField("never")
+    prompt_style = choice_field(STYLE_WORDS)
+    prompt_budget_tokens = NumberField()
+    quarantine = choice_field(QUARANTINE_WORDS)
+    max_sessions = NumberField()
+    session_ttl = text_field(40)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for _, fields in GROUPS:
+            for name, explanation in fields:
+                self.fields[name].label, self.fields[name].help_text = label_of(name), explanation
+        self.fields["shown"].label = "What exists for the agent"
+        self.fields["shown"].help_text = "Tools left out are in no list, no sum and no search."
+        self.fields["visible"].label = "Visible patterns"
+
+    @classmethod
+    def of(cls, policy: Policy) -> "PolicyForm":
+        values = read_policy(policy).to_mapping()
+        shown = ALL if policy.visible is None else SOME
+        return cls(
+            initial={
+                **values,
+                "shown": shown,
+                "session_ttl": write_span(int(policy.session_ttl.total_seconds())),
+            }
+        )
+
+    def proposal(self) -> dict[str, object]:
+        """The fields as the engine takes them; an empty number is the default, or no limit."""
+        values = dict(self.cleaned_data)
+        if values.pop("shown") == ALL:
+            values["visible"] = None
+        return values
+
+    def tell(self, invalid: InvalidInput) -> None:
+        """Put each of the engine's complaints beside its field."""
+        for problem in invalid.errors:
+            found = _PLACE.match(problem.place)
+            field = found[1] if found and found[1] in self.fields else None
+            self.add_error(field, capfirst(problem.message))
+
+    def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """The fields under the headings they are explained under; what is shown comes before its patterns."""
+        named = [(heading, [name for name, _ in fields]) for heading, fields in GROUPS]
+        return [(heading, [self[name] for name in _with_shown(names)]) for heading, names in named]
+
+
+class NewPolicyForm(forms.Form):
+    slug = forms.CharField(
+        label="Name",
+        max_length=64,
+        help_text="Letters, digits, - and _. Agents know the policy by it, so it stays.",
+        widget=forms.TextInput({"class": "form-control", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    source = forms.ChoiceField(
+        label="Start as a copy of",
+        help_text="The editor opens next; nothing uses the policy until a key does.",
+        widget=forms.Select({"class": "form-select"}),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        source = self.fields["source"]
+        assert isinstance(source, forms.ChoiceField)
+        source.choices = [(slug, slug) for slug in policy_slugs()]
+
+    def tell(self, invalid: InvalidInput) -> None:
+        for problem in invalid.errors:
+            self.add_error("slug", capfirst(problem.message))
+
+
+def _with_shown(names: list[str]) -> list[str]:
+    return [each for name in names for each in (("shown", name) if name == "visible" else (name,))]

@@ -1,0 +1,156 @@
+"""What adds and changes servers. What may be a secret is never written back into the page."""
+
+import re
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.utils.text import capfirst
+
+from catalog.domain.choices import Transport
+from catalog.domain.errors import InvalidInput
+from catalog.domain.values import BadValueError, read_duration
+from catalog.selectors.policies import policy_slugs
+
+DEFER_WORDS = {"inherit": "Inherit", "load": "Load", "defer": "Defer"}
+DEFER_VALUES: dict[str, bool | None] = {"inherit": None, "load": False, "defer": True}
+_FIELD = re.compile(r"\.(command|args|env|url|headers)\b")
+
+
+class UnechoedInput(forms.TextInput):
+    def format_value(self, value: object) -> str:
+        return ""
+
+
+class UnechoedArea(forms.Textarea):
+    def format_value(self, value: object) -> str:
+        return ""
+
+
+def unechoed_area(rows: int, placeholder: str) -> UnechoedArea:
+    attributes = {"class": "form-control mono", "spellcheck": "false", "autocomplete": "off"}
+    return UnechoedArea({**attributes, "rows": rows, "placeholder": placeholder})
+
+
+class PasteForm(forms.Form):
+    config = forms.CharField(
+        label="Config",
+        max_length=900_000,
+        strip=False,
+        widget=unechoed_area(
+            12, '{"mcpServers": {"github": {"url": "https://…", "headers": {"Authorization": "…"}}}}'
+        ),
+    )
+    policy = forms.ChoiceField(
+        label="Search settings go to the policy", widget=forms.Select({"class": "form-select"})
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        policy = self.fields["policy"]
+        assert isinstance(policy, forms.ChoiceField)
+        policy.choices = [(slug, slug) for slug in policy_slugs()]
+        policy.initial = "default"
+
+
+class ServerForm(forms.Form):
+    """One server. Commands run on our machine, so only admins are asked for one."""
+
+    name = forms.CharField(max_length=100, widget=forms.TextInput({"class": "form-control"}))
+    url = forms.CharField(
+        label="Address",
+        required=False,
+        max_length=2000,
+        widget=UnechoedInput({"class": "form-control mono", "placeholder": "https://mcp.example.com/mcp"}),
+    )
+    transport = forms.ChoiceField(
+        required=False,
+        choices=[(Transport.HTTP, "Streamable HTTP"), (Transport.SSE, "SSE, the older way")],
+        widget=forms.Select({"class": "form-select"}),
+    )
+    headers = forms.CharField(
+        required=False,
+        help_text="One on each line. Kept encrypted.",
+        widget=unechoed_area(2, "Authorization: Bearer …"),
+    )
+    command = forms.CharField(
+        required=False,
+        max_length=1000,
+        help_text="Instead of an address: a program that the worker starts.",
+        widget=forms.TextInput({"class": "form-control mono", "placeholder": "npx"}),
+    )
+    args = forms.CharField(
+        label="Arguments",
+        required=False,
+        help_text="One on each line. Kept encrypted.",
+        widget=unechoed_area(2, "-y\n@modelcontextprotocol/server-everything"),
+    )
+    env = forms.CharField(
+        label="Environment",
+        required=False,
+        help_text="One on each line. Kept encrypted.",
+        widget=unechoed_area(2, "API_KEY=…"),
+    )
+    defer = forms.ChoiceField(
+        label="deferLoading", choices=list(DEFER_WORDS.items()), widget=forms.Select({"class": "form-select"})
+    )
+
+    def __init__(self, *args: Any, may_run_commands: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not may_run_commands:
+            for name in ("command", "args", "env"):
+                del self.fields[name]
+
+    def clean_headers(self) -> dict[str, str]:
+        return self._pairs("headers", ":")
+
+    def clean_env(self) -> dict[str, str]:
+        return self._pairs("env", "=")
+
+    def document(self) -> dict[str, object]:
+        """The server as a config file has it."""
+        given = self.cleaned_data
+        entry = {
+            "command": given.get("command"),
+            "args": [line for line in given.get("args", "").splitlines() if line],
+            "env": given.get("env"),
+            "url": given["url"],
+            "headers": given["headers"],
+            "type": given["transport"] if given["url"] else None,
+            "deferLoading": DEFER_VALUES[given["defer"]],
+        }
+        kept = {key: value for key, value in entry.items() if value or value is False}
+        return {"mcpServers": {given["name"]: kept}}
+
+    def tell(self, invalid: InvalidInput) -> None:
+        """Put each of the engine's complaints beside its field."""
+        for problem in invalid.errors:
+            found = _FIELD.search(problem.place)
+            field = found[1] if found and found[1] in self.fields else None
+            self.add_error(field, capfirst(problem.message))
+
+    def _pairs(self, field: str, sign: str) -> dict[str, str]:
+        lines = [line for line in self.cleaned_data[field].splitlines() if line.strip()]
+        pairs = [line.partition(sign) for line in lines]
+        if not all(name.strip() and found for name, found, _ in pairs):
+            raise forms.ValidationError(f"Each line must be a name, a “{sign}” and a value.")
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+class IntervalForm(forms.Form):
+    interval = forms.CharField(
+        label="Refresh every",
+        max_length=40,
+        help_text="Such as 10 minutes, 1 hour or 2 days.",
+        widget=forms.TextInput({"class": "form-control", "autocomplete": "off"}),
+    )
+
+    def clean_interval(self) -> timedelta:
+        try:
+            return read_duration(self.cleaned_data["interval"])
+        except BadValueError as error:
+            raise forms.ValidationError(capfirst(str(error))) from None
+
+    def tell(self, invalid: InvalidInput) -> None:
+        for problem in invalid.errors:
+            self.add_error("interval", capfirst(problem.message))

@@ -1,0 +1,82 @@
+"""`manage.py search QUERY`: what an agent would find, from the shell."""
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from catalog.domain.choices import Ranker
+from catalog.domain.errors import ToolSearchError
+from catalog.models import Policy, Tool
+from catalog.search.request import SearchOutcome
+from catalog.services import search
+
+DESCRIPTION_CHARS = 100
+
+
+class Command(BaseCommand):
+    help = "Search the catalog, or what a policy shows of it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("query")
+        parser.add_argument("--policy", metavar="SLUG", help="search as its agents do, with its settings")
+        parser.add_argument("--ranker", choices=[ranker.value for ranker in Ranker])
+        parser.add_argument("--limit", type=int, metavar="N")
+        parser.add_argument("--json", action="store_true")
+
+    def handle(self, *, query: str, policy: str | None, ranker: str | None, **options: Any) -> None:
+        try:
+            outcome = _search(query, policy, ranker, options["limit"])
+        except ToolSearchError as error:
+            raise CommandError(str(error)) from None
+        matches = list(_read_matches(outcome))
+        if options["json"]:
+            answer = {"query": query, **asdict(outcome), "matches": matches}
+            del answer["hits"]
+            self.stdout.write(json.dumps(answer, indent=2, ensure_ascii=False))
+        else:
+            self._report(outcome, matches)
+
+    def _report(self, outcome: SearchOutcome, matches: list[dict[str, Any]]) -> None:
+        for match in matches:
+            text = " ".join(match["description"].split())[:DESCRIPTION_CHARS]
+            self.stdout.write(f"{match['score']:8.3f}  {match['name']}  {text}")
+        if not matches:
+            self.stdout.write(f"nothing found ({outcome.outcome})")
+        if outcome.missing:
+            self.stdout.write(f"no tool is named {', '.join(outcome.missing)}")
+        if outcome.unmatched_terms:
+            self.stdout.write(f"no tool has the words {', '.join(outcome.unmatched_terms)}")
+        for suggestion in outcome.did_you_mean:
+            self.stdout.write(f"did you mean {' or '.join(suggestion.words)} for {suggestion.term}?")
+
+
+def _search(query: str, slug: str | None, ranker: str | None, limit: int | None) -> SearchOutcome:
+    if limit is not None and not 1 <= limit <= 50:
+        raise CommandError("--limit must be from 1 to 50")
+    if slug is None:
+        return search.search_catalog(query=query, ranker=ranker or Ranker.BM25F, limit=limit or 5)
+    policy = Policy.objects.filter(slug=slug).first()
+    if policy is None:
+        raise CommandError(f"there is no policy {slug}")
+    return search.search_policy(policy=policy, query=query, ranker=ranker, limit=limit)
+
+
+def _read_matches(outcome: SearchOutcome) -> Iterator[dict[str, Any]]:
+    """The hits with what their tools say; a tool that went away since the index was made is left out."""
+    ids = [hit.id for hit in outcome.hits]
+    tools = {tool.pk: tool for tool in Tool.objects.filter(pk__in=ids).select_related("server")}
+    for hit in outcome.hits:
+        if tool := tools.get(hit.id):
+            yield {
+                "name": tool.qualified_name,
+                "server": tool.server.name,
+                "tool": tool.name,
+                "title": tool.title,
+                "description": tool.description,
+                "score": hit.score,
+                "parts": [asdict(part) for part in hit.parts],
+            }

@@ -1,0 +1,58 @@
+"""The threshold curve as a drawing: widths in percent, so that it fits any screen, heights in pixels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from catalog.domain.curve import CurveStep, step_at
+from catalog.domain.policy import Policy
+
+HEIGHT_PX = 96
+LEAST_BAR_PX = 2
+ROOM_AT_THE_END = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What is sent between two thresholds."""
+
+    x_percent: float
+    width_percent: float
+    y_px: float
+    height_px: float
+    is_in_force: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    bars: list[Bar]
+    mark_percent: float  # where the threshold in force is
+    steps: list[CurveStep]
+    limit: float
+    height_px: int = HEIGHT_PX
+
+    @property
+    def is_mark_right(self) -> bool:
+        """Its label then stands on the left, where there is room."""
+        return self.mark_percent > 50
+
+
+def draw_chart(curve: Sequence[CurveStep], policy: Policy) -> Chart:
+    end = max(policy.limit, *(step.threshold for step in curve), 1) * ROOM_AT_THE_END
+    tallest = max(*(step.tokens for step in curve), 1)
+    ends = [*(step.threshold for step in curve[1:]), end]
+    force = step_at(curve, policy.limit)
+    bars = [
+        _bar(step, until, end, tallest, is_in_force=step is force)
+        for step, until in zip(curve, ends, strict=True)
+    ]
+    return Chart(bars, _percent(policy.limit, end), list(curve), policy.limit)
+
+
+def _bar(step: CurveStep, until: float, end: float, tallest: int, *, is_in_force: bool) -> Bar:
+    height = max(LEAST_BAR_PX, round(step.tokens / tallest * HEIGHT_PX, 1))
+    x = _percent(step.threshold, end)
+    return Bar(x, round(_percent(until, end) - x, 2), round(HEIGHT_PX - height, 1), height, is_in_force)
+
+
+def _percent(value: float, end: float) -> float:
+    return round(value / end * 100, 2)

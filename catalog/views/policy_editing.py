@@ -1,0 +1,154 @@
+"""Editing policies: the form with its preview, new ones, rolling back, deleting."""
+
+from collections.abc import Mapping
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.text import capfirst
+from django.views.decorators.http import require_http_methods, require_POST
+
+from catalog import tasks
+from catalog.access import Role, role_required
+from catalog.domain.errors import Conflict, InvalidInput
+from catalog.forms.policies import NewPolicyForm, PolicyForm
+from catalog.models import Policy
+from catalog.selectors import policies, preview
+from catalog.selectors.facts import read_policy
+from catalog.services import policies as policy_services
+from catalog.views.curve_chart import draw_chart
+from catalog.views.pages import actor_of, render_page
+
+FLIPS_SHOWN = 12
+
+
+@require_http_methods(["GET", "POST"])
+@role_required(Role.EDITOR)
+def policy_edit(request: HttpRequest, slug: str) -> HttpResponse:
+    policy = policies.find_policy(slug)
+    if request.method != "POST":
+        return _show_editor(request, policy, PolicyForm.of(policy), {})
+    form = PolicyForm(request.POST)
+    if form.is_valid() and _save(request, policy, form):
+        return redirect(policy)
+    return _show_editor(request, policy, form, None, status=422)
+
+
+@require_POST
+@role_required(Role.EDITOR)
+def policy_preview(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the form's values would do. Nothing is stored, so mistakes are part of the answer and no error."""
+    policy = policies.find_policy(slug)
+    form = PolicyForm(request.POST)
+    return _show_editor(request, policy, form, form.proposal() if form.is_valid() else None)
+
+
+@require_http_methods(["GET", "POST"])
+@role_required(Role.EDITOR)
+def policy_create(request: HttpRequest) -> HttpResponse:
+    form = NewPolicyForm(request.POST or None, initial={"source": policies.DEFAULT_SLUG})
+    if request.method == "POST" and form.is_valid():
+        made = _create(request, form)
+        if made is not None:
+            messages.success(
+                request, f"The policy {made.slug} is made. Change what it should do differently."
+            )
+            return redirect("policy_edit", made.slug)
+    context = {"form": form, "section": "policies"}
+    return render(request, "catalog/policy_create.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+@role_required(Role.EDITOR)
+def policy_roll_back(request: HttpRequest, slug: str) -> HttpResponse:
+    policy = policies.find_policy(slug)
+    number = request.POST.get("number", "")
+    if not number.isdecimal():
+        raise InvalidInput.at("number", "must be a version's number")
+    if policy_services.roll_back(policy=policy, number=int(number), actor=actor_of(request)):
+        messages.success(request, f"The policy {slug} is again what it was in version {number}.")
+    else:
+        messages.info(request, f"The policy {slug} is the same as in version {number} already.")
+    tasks.wake_workers_on_commit()
+    return redirect(policy)
+
+
+@require_POST
+@role_required(Role.ADMIN)
+def policy_delete(request: HttpRequest, slug: str) -> HttpResponse:
+    policy = policies.find_policy(slug)
+    if request.POST.get("confirm") != slug:
+        messages.error(request, f"Nothing was deleted: type {slug} to delete the policy.")
+        return redirect(policy)
+    try:
+        policy_services.delete_policy(policy=policy, actor=actor_of(request))
+    except Conflict as conflict:
+        messages.error(request, f"Nothing was deleted: {conflict}.")
+        return redirect(policy)
+    messages.success(request, f"The policy {slug} is deleted.")
+    return redirect("policy_list")
+
+
+def _save(request: HttpRequest, policy: Policy, form: PolicyForm) -> bool:
+    """False where the engine refuses a value; the form then says which."""
+    try:
+        is_changed = policy_services.change_policy(
+            policy=policy, changed=form.proposal(), actor=actor_of(request)
+        )
+    except InvalidInput as invalid:
+        form.tell(invalid)
+        return False
+    tasks.wake_workers_on_commit()
+    if is_changed:
+        messages.success(request, f"Saved the policy {policy.slug}. The version before is kept.")
+    else:
+        messages.info(request, "Nothing was different, so nothing was saved.")
+    return True
+
+
+def _create(request: HttpRequest, form: NewPolicyForm) -> Policy | None:
+    source = read_policy(policies.find_policy(form.cleaned_data["source"])).to_mapping()
+    wanted = {**source, "slug": form.cleaned_data["slug"]}
+    try:
+        made = policy_services.create_policy(wanted=wanted, actor=actor_of(request))
+    except InvalidInput as invalid:
+        form.tell(invalid)
+        return None
+    except Conflict as conflict:
+        form.add_error("slug", capfirst(str(conflict)))
+        return None
+    tasks.wake_workers_on_commit()
+    return made
+
+
+def _show_editor(
+    request: HttpRequest,
+    policy: Policy,
+    form: PolicyForm,
+    proposal: Mapping[str, object] | None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    """The preview is left out where there is no proposal to look at, because the form is wrong."""
+    context = {"policy": policy, "form": form, **_look_ahead(policy, form, proposal)}
+    page, part = "catalog/policy_edit.html", "catalog/_policy_preview.html"
+    return render_page(request, page, part, context, status=status)
+
+
+def _look_ahead(policy: Policy, form: PolicyForm, proposal: Mapping[str, object] | None) -> dict[str, object]:
+    if proposal is None:
+        return {}
+    try:
+        found = preview.preview(policy=policy, proposal=preview.Proposal(policy=proposal))
+    except InvalidInput as invalid:
+        form.tell(invalid)
+        return {}
+    wanted = read_policy(policy).change(proposal)
+    flips = sorted(found.dry_run.flips, key=lambda flip: (-flip.tokens, flip.name))
+    return {
+        "preview": found,
+        "wanted": wanted,
+        "chart": draw_chart(found.curve, wanted),
+        "flips": flips[:FLIPS_SHOWN],
+        "flips_left_out": len(flips[FLIPS_SHOWN:]),
+    }

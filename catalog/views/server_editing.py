@@ -1,0 +1,104 @@
+"""Changing a server: deferLoading with a look at what flips, on and off, how often, and its end."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST
+
+from catalog import tasks
+from catalog.access import Role, role_required
+from catalog.domain.errors import InvalidInput
+from catalog.forms.servers import DEFER_VALUES, DEFER_WORDS, IntervalForm
+from catalog.models import Server
+from catalog.models.changes import Subject
+from catalog.selectors import changes, policies, preview, servers
+from catalog.services import server_settings
+from catalog.services import servers as server_services
+from catalog.views.pages import actor_of, render_page
+from catalog.views.servers import show_server
+
+
+@require_http_methods(["GET", "POST"])
+@role_required(Role.EDITOR)
+def server_loading(request: HttpRequest, name: str) -> HttpResponse:
+    """GET looks at what a choice would flip, or takes the look back where none is given; POST makes it."""
+    server = servers.find_server(name)
+    if request.method != "POST":
+        return _show_choice(request, server, request.GET.get("defer", ""))
+    word = request.POST.get("defer", "")
+    if word not in DEFER_VALUES:
+        raise InvalidInput.at("defer", "must be inherit, load or defer")
+    is_new = server.defer_loading != DEFER_VALUES[word]
+    server_services.set_defer_loading(
+        server=server, defer_loading=DEFER_VALUES[word], actor=actor_of(request)
+    )
+    tasks.wake_workers_on_commit()
+    if is_new:
+        told = f"deferLoading of {server.name} is now {DEFER_WORDS[word].lower()}."
+        messages.success(request, told, extra_tags=_undo_of(server))
+    return redirect("server_list") if request.POST.get("from") == "list" else redirect(server)
+
+
+@require_POST
+@role_required(Role.EDITOR)
+def server_enabled(request: HttpRequest, name: str) -> HttpResponse:
+    server = servers.find_server(name)
+    enabled = request.POST.get("enabled") == "yes"
+    server_settings.set_enabled(server=server, enabled=enabled, actor=actor_of(request))
+    tasks.wake_workers_on_commit()
+    if enabled != server.enabled:
+        told = "enabled" if enabled else "disabled: its tools are in no list, no sum and no search"
+        messages.success(request, f"The server {server.name} is {told}.", extra_tags=_undo_of(server))
+    return redirect(server)
+
+
+@require_POST
+@role_required(Role.EDITOR)
+def server_interval(request: HttpRequest, name: str) -> HttpResponse:
+    server = servers.find_server(name)
+    form = IntervalForm(request.POST)
+    if form.is_valid() and _save_interval(request, server, form):
+        messages.success(request, f"Saved how often {server.name} is refreshed.")
+        return redirect(server)
+    return show_server(request, server, form, status=422)
+
+
+@require_POST
+@role_required(Role.ADMIN)
+def server_delete(request: HttpRequest, name: str) -> HttpResponse:
+    server = servers.find_server(name)
+    if request.POST.get("confirm") != name:
+        messages.error(request, f"Nothing was deleted: type {name} to delete the server.")
+        return redirect(server)
+    server_settings.delete_server(server=server, actor=actor_of(request))
+    tasks.wake_workers_on_commit()
+    messages.success(request, f"The server {name} and its tools are deleted.")
+    return redirect("server_list")
+
+
+def _show_choice(request: HttpRequest, server: Server, word: str) -> HttpResponse:
+    context: dict[str, object] = {"server": server, "came_from": request.GET.get("from", "")}
+    if word in DEFER_VALUES and DEFER_VALUES[word] != server.defer_loading:
+        policy = policies.choose_policy("")
+        context |= {"word": word, "policy": policy, "is_looking": True}
+        if policy is not None:
+            context["dry_run"] = preview.preview_server(
+                policy=policy, server=server, defer_loading=DEFER_VALUES[word]
+            )
+    return render_page(request, "catalog/server_loading.html", "catalog/_defer_switch.html", context)
+
+
+def _save_interval(request: HttpRequest, server: Server, form: IntervalForm) -> bool:
+    """False where the engine refuses the value; the form then says so."""
+    seconds = int(form.cleaned_data["interval"].total_seconds())
+    try:
+        server_services.set_refresh_interval(server=server, seconds=seconds, actor=actor_of(request))
+    except InvalidInput as invalid:
+        form.tell(invalid)
+        return False
+    return True
+
+
+def _undo_of(server: Server) -> str:
+    change = changes.newest_change(Subject.SERVER, server.name)
+    return str(change.pk) if change else ""

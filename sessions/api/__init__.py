@@ -1,0 +1,1 @@
+"""The agents' part of the REST API."""

@@ -1,0 +1,119 @@
+"""The polls: plain views, because they are most of what agents ask all day.
+
+A poll that finds nothing new costs one read of the database and no work per tool; only a new list is read,
+assembled from shared pieces, and compressed where the caller can take it.
+"""
+
+import uuid
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import TypeVar
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from catalog.callers import NotAuthenticated, read_bearer
+from catalog.domain.errors import InvalidInput, NotFound
+from sessions.domain import keys, pieces
+from sessions.domain.formats import Discovered, Format, Hosted, ListForm, resolve_auto
+from sessions.domain.pieces import Piece
+from sessions.models import AgentSession
+from sessions.reading import models_known, offers, polls, tool_lists
+from sessions.reading.polls import Poll
+from sessions.reading.states import read_loaded, stand
+from sessions.services import rates, records
+
+WORTH_COMPRESSING_BYTES = 1024
+
+Choice = TypeVar("Choice", bound=StrEnum)
+_CACHING = {"Cache-Control": "private, no-cache", "Vary": "Accept-Encoding, Authorization"}
+
+
+def poll_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
+    poll = _admit(request, lambda prefix: polls.find_session_poll(prefix, session_id, now=timezone.now()))
+    if poll.policy_id is None:
+        raise NotFound("There is no such session.")
+    records.note_use(key_id=poll.key_id, session_id=session_id)
+    form = _read_form(request, poll)
+    digest = offers.offer_of_policy(poll.policy_id, poll.versions).digest
+    tag = f'W/"{digest}-{poll.session_version}-{form.key}"'
+    if _has(request, tag):
+        return _not_modified(tag)
+    return _send(request, tag, _render_session(session_id, form))
+
+
+def poll_policy(request: HttpRequest, slug: str) -> HttpResponse:
+    poll = _admit(request, lambda prefix: polls.find_policy_poll(prefix, slug, now=timezone.now()))
+    if poll.policy_id is None:
+        raise NotFound(f"There is no policy named {slug}.")
+    records.note_use(key_id=poll.key_id)
+    form = _read_form(request, poll)
+    offer = offers.offer_of_policy(poll.policy_id, poll.versions)
+    tag = f'W/"{offer.digest}-{offer.version}-{form.key}"'
+    if _has(request, tag):
+        return _not_modified(tag)
+    standing = tool_lists.Standing(offer)
+    return _send(request, tag, tool_lists.render(standing, form, session=None, version=offer.version))
+
+
+def _admit(request: HttpRequest, find: Callable[[str], Poll | None]) -> Poll:
+    """Check the key, which the same read has brought, and count the request."""
+    text = read_bearer(request)
+    prefix = keys.read_prefix(text)
+    poll = find(prefix) if prefix is not None else None
+    if poll is None or not keys.is_same_key(text, poll.digest, pepper=settings.SECRET_KEY):
+        raise NotAuthenticated
+    rates.count_request(key_id=poll.key_id, limit_per_minute=poll.rate_limit_per_minute)
+    return poll
+
+
+def _read_form(request: HttpRequest, poll: Poll) -> ListForm:
+    asked = ListForm(
+        _read_choice(request, "format", Format, Format.MCP),
+        _read_choice(request, "hosted", Hosted, Hosted.NO),
+        _read_choice(request, "discovered", Discovered, Discovered.DEFAULT),
+    )
+    if asked.format is not Format.AUTO:
+        return asked
+    return resolve_auto(asked, models_known.find_ability(poll.model))
+
+
+def _read_choice(request: HttpRequest, name: str, choices: type[Choice], default: Choice) -> Choice:
+    given = request.GET.get(name)
+    if given is None:
+        return default
+    try:
+        return choices(given)
+    except ValueError:
+        raise InvalidInput.at(f"query.{name}", f"must be one of {', '.join(choices)}") from None
+
+
+def _render_session(session_id: uuid.UUID, form: ListForm) -> Sequence[Piece]:
+    session = AgentSession.objects.filter(pk=session_id).first()
+    if session is None:  # deleted since the key was checked
+        raise NotFound("There is no such session.")
+    standing = stand(session, read_loaded(session))
+    return tool_lists.render(standing, form, session=str(session_id), version=session.version)
+
+
+def _has(request: HttpRequest, tag: str) -> bool:
+    known = request.META.get("HTTP_IF_NONE_MATCH", "")
+    return bool(known) and (known == tag or known.strip() == "*" or tag in _split_tags(known))
+
+
+def _split_tags(known: str) -> list[str]:
+    return [one.strip() for one in known.split(",")]
+
+
+def _not_modified(tag: str) -> HttpResponse:
+    return HttpResponse(status=304, headers={"ETag": tag, **_CACHING})
+
+
+def _send(request: HttpRequest, tag: str, answer: Sequence[Piece]) -> HttpResponse:
+    headers = {"ETag": tag, **_CACHING}
+    is_long = sum(len(piece.content) for piece in answer) >= WORTH_COMPRESSING_BYTES
+    if is_long and "gzip" in request.META.get("HTTP_ACCEPT_ENCODING", ""):
+        headers["Content-Encoding"] = "gzip"
+        return HttpResponse(pieces.gzip(answer), content_type="application/json", headers=headers)
+    return HttpResponse(pieces.join(answer), content_type="application/json", headers=headers)

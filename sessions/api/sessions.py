@@ -1,0 +1,158 @@
+"""Agents' sessions by REST: created, read, searched, and what changes them."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Router
+
+from catalog.callers import ANY_KEY, caller_of
+from catalog.domain.sizes import compact_json
+from sessions.models import AgentSession
+from sessions.reading.listing import Liveness, find_session, list_sessions
+from sessions.reading.states import read_state, read_states
+from sessions.schemas import (
+    SearchIn,
+    SearchOut,
+    SessionIn,
+    SessionPatchIn,
+    StateListOut,
+    StateOut,
+    TurnIn,
+    UnloadIn,
+)
+from sessions.services import lifecycle, records
+from sessions.services.answers import describe_result
+from sessions.services.loading import SearchCall, search_and_load
+
+router = Router(tags=["sessions"], auth=ANY_KEY)
+
+
+@router.post(
+    "/sessions",
+    operation_id="create_session",
+    summary="Begin a session",
+    response={201: StateOut, 200: StateOut},
+)
+def create_session(request: HttpRequest, fields: SessionIn) -> HttpResponse:
+    """201 with a new session; 200 with the same one when this key has used the `external_id` before."""
+    caller = caller_of(request)
+    given = {name: value for name, value in fields.given().items() if value is not None}
+    created = lifecycle.create_session(
+        key_id=caller.key_id,
+        policy=caller.use_policy(fields.policy),
+        fields=lifecycle.SessionFields(**given),
+        external_id=fields.external_id,
+    )
+    return answer_state(created.session, status=201 if created.is_new else 200)
+
+
+@router.get("/sessions", operation_id="list_sessions", summary="This key's sessions", response=StateListOut)
+def get_sessions(
+    request: HttpRequest,
+    state: Liveness | None = None,
+    limit: int = Query(50, ge=1, le=200),  # type: ignore[type-arg]
+    cursor: str | None = None,
+) -> HttpResponse:
+    """The latest created first."""
+    page = list_sessions(key_id=caller_of(request).key_id, liveness=state, limit=limit, cursor=cursor)
+    items = [one.to_mapping() for one in read_states(page.sessions)]
+    return send_json({"items": items, "next": page.next})
+
+
+@router.get(
+    "/sessions/{uuid:session_id}", operation_id="get_session", summary="A session's state", response=StateOut
+)
+def get_session(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    return answer_state(own_session(request, session_id))
+
+
+@router.patch(
+    "/sessions/{uuid:session_id}",
+    operation_id="change_session",
+    summary="Change a session",
+    response=StateOut,
+)
+def change_session(request: HttpRequest, session_id: UUID, fields: SessionPatchIn) -> HttpResponse:
+    """Fields that are left out stay; null takes a value back."""
+    session = own_session(request, session_id)
+    return answer_state(lifecycle.change_fields(session=session, changed=fields.given()))
+
+
+@router.delete(
+    "/sessions/{uuid:session_id}",
+    operation_id="delete_session",
+    summary="End a session",
+    response={204: None},
+)
+def delete_session(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    lifecycle.delete_session(session=own_session(request, session_id))
+    return HttpResponse(status=204)
+
+
+@router.post(
+    "/sessions/{uuid:session_id}/search",
+    operation_id="search",
+    summary="Find tools and load them",
+    response=SearchOut,
+)
+def search(request: HttpRequest, session_id: UUID, call: SearchIn) -> HttpResponse:
+    """What matches is loaded at once unless `load` is false."""
+    session = own_session(request, session_id)
+    asked = SearchCall(
+        query=call.query,
+        pattern=call.pattern,
+        max_results=call.max_results,
+        load=call.load,
+        call_id=call.call_id,
+    )
+    return send_json(describe_result(search_and_load(session=session, call=asked)))
+
+
+@router.post(
+    "/sessions/{uuid:session_id}/turns", operation_id="end_turn", summary="End a turn", response=StateOut
+)
+def end_turn(request: HttpRequest, session_id: UUID, turn: TurnIn) -> HttpResponse:
+    """Tools are unloaded by the policy's rules; what was called counts as used."""
+    session = own_session(request, session_id)
+    ended = lifecycle.end_turn(
+        session=session, context_used=turn.context_used, called=turn.called, visible=turn.visible
+    )
+    return answer_state(ended)
+
+
+@router.post(
+    "/sessions/{uuid:session_id}/unload",
+    operation_id="unload_tools",
+    summary="Unload tools",
+    response=StateOut,
+)
+def unload(request: HttpRequest, session_id: UUID, wanted: UnloadIn) -> HttpResponse:
+    """By qualified or bare name. A tool that a rule loads stays."""
+    session = own_session(request, session_id)
+    return answer_state(lifecycle.unload(session=session, names=wanted.names))
+
+
+@router.post(
+    "/sessions/{uuid:session_id}/reset", operation_id="reset_session", summary="Begin anew", response=StateOut
+)
+def reset(request: HttpRequest, session_id: UUID) -> HttpResponse:
+    """Every tool is decided again, and what was loaded is dropped."""
+    return answer_state(lifecycle.reset(session=own_session(request, session_id)))
+
+
+def own_session(request: HttpRequest, session_id: UUID) -> AgentSession:
+    """The caller's session; another key's is not found."""
+    caller = caller_of(request)
+    session = find_session(session_id, key_id=caller.key_id)
+    records.note_use(key_id=caller.key_id, session_id=session_id)
+    return session
+
+
+def answer_state(session: AgentSession, *, status: int = 200) -> HttpResponse:
+    return send_json(read_state(session).to_mapping(), status=status)
+
+
+def send_json(value: object, *, status: int = 200) -> HttpResponse:
+    """What the services give is plain JSON already: no second look at every field."""
+    content = compact_json(value).encode("utf-8", "replace")
+    return HttpResponse(content, status=status, content_type="application/json")

@@ -1,0 +1,81 @@
+"""A key's own sessions: one of them, or page by page."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from catalog.cursors import read_cursor, write_cursor
+from catalog.domain.errors import InvalidInput, NotFound
+from sessions.models import AgentSession, AgentSessionQuerySet, Snapshot
+
+IDLE_AFTER = timedelta(hours=1)
+
+
+class Liveness(StrEnum):
+    """`active` was seen within the hour, `idle` not; `expired` ones are about to be removed."""
+
+    ACTIVE = "active"
+    IDLE = "idle"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    sessions: list[AgentSession]
+    next: str | None
+
+
+def find_session(session_id: uuid.UUID, *, key_id: int) -> AgentSession:
+    """Raises NotFound for another key's session as for none at all."""
+    sessions = AgentSession.objects.live(now=timezone.now()).select_related("policy")
+    session = sessions.filter(pk=session_id, key=key_id).first()
+    if session is None:
+        raise NotFound("There is no such session.")
+    return session
+
+
+def list_sessions(*, key_id: int, liveness: Liveness | None, limit: int, cursor: str | None) -> SessionPage:
+    """The latest created first."""
+    sessions = _of_liveness(AgentSession.objects.filter(key=key_id), liveness)
+    if cursor:
+        sessions = sessions.filter(_after(cursor))
+    ordered = sessions.select_related("policy").order_by("-created_at", "-pk")
+    found = list(ordered[: limit + 1])
+    is_last = len(found) <= limit
+    last = None if is_last else found[limit - 1]
+    following = write_cursor(last.created_at.isoformat(), str(last.pk)) if last else None
+    return SessionPage(found[:limit], following)
+
+
+def list_snapshots(session: AgentSession) -> list[Snapshot]:
+    """The latest first; a session keeps a bounded number of them."""
+    return list(session.snapshots.order_by("-created_at", "-pk"))
+
+
+def _of_liveness(sessions: AgentSessionQuerySet, liveness: Liveness | None) -> AgentSessionQuerySet:
+    now = timezone.now()
+    match liveness:
+        case Liveness.EXPIRED:
+            return sessions.expired(now=now)
+        case Liveness.ACTIVE:
+            return sessions.live(now=now).filter(last_seen_at__gt=now - IDLE_AFTER)
+        case Liveness.IDLE:
+            return sessions.live(now=now).filter(last_seen_at__lte=now - IDLE_AFTER)
+        case _:
+            return sessions.live(now=now)
+
+
+def _after(cursor: str) -> Q:
+    moment_text, id_text = read_cursor(cursor, parts=2)
+    try:
+        created_at, session_id = parse_datetime(moment_text), uuid.UUID(id_text)
+    except ValueError:
+        created_at, session_id = None, None
+    if not isinstance(created_at, datetime) or created_at.tzinfo is None or session_id is None:
+        raise InvalidInput.at("query.cursor", "is no cursor of this list")
+    return Q(created_at__lt=created_at) | Q(created_at=created_at, pk__lt=session_id)

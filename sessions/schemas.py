@@ -1,0 +1,398 @@
+"""What the agents' REST calls take and give."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from ninja import Field, Schema
+from pydantic import ConfigDict, StringConstraints
+
+from sessions.models import Scope
+from sessions.selectors import KeyState
+
+LARGEST = 2**31 - 1
+LARGEST_ID = 2**63 - 1
+
+# A database keeps no NUL character.
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Glob = Annotated[Text, StringConstraints(min_length=1, max_length=256)]
+Name = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+ExternalId = Annotated[Text, StringConstraints(min_length=1, max_length=200)]
+ShortText = Annotated[Text, StringConstraints(max_length=100)]
+
+STATE_EXAMPLE: dict[str, Any] = {
+    "id": "6f1d4c1e-7b1a-4a53-9a66-0c8b8f6f3f10",
+    "external_id": "chat-42",
+    "policy": "default",
+    "model": "claude-opus-4-5",
+    "active": True,
+    "turn": 3,
+    "context_window": 200000,
+    "context_used": 18200,
+    "version": 5,
+    "counts": {"total": 262, "loaded": 3, "deferred": 259, "discovered": 2, "locked": 1},
+    "tokens": {"full": 61200, "sent": 980, "saved": 60220},
+    "loaded": [{"name": "mcp__github__create_issue", "server": "github", "reason": "discovered", "turn": 2}],
+    "deferred_by_server": {"github": 39, "slack": 24},
+    "created_at": "2026-01-05T09:00:00Z",
+    "last_seen_at": "2026-01-05T09:12:31Z",
+    "expires_at": "2026-02-04T09:12:31Z",
+}
+
+
+SNAPSHOT_EXAMPLE: dict[str, Any] = {
+    "id": 7,
+    "cause": "compaction",
+    "turn": 3,
+    "loaded": ["mcp__github__create_issue"],
+    "search_tool": "search_tools",
+    "active": True,
+    "context_used": 18200,
+    "created_at": "2026-01-05T09:12:31Z",
+}
+
+
+class BuiltinIn(Schema):
+    """A tool of the agent's own, in MCP's form. It loads unless `shouldDefer` or the policy says else."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "example": {
+                "name": "read_file",
+                "description": "Read a file of the workspace.",
+                "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}},
+            }
+        },
+    )
+
+    name: Name
+    title: Text | None = None
+    description: Text | None = None
+    inputSchema: dict[str, Any] | None = None  # noqa: N815  MCP's name
+    should_defer: bool | None = Field(None, alias="shouldDefer")
+    meta: dict[str, Any] | None = Field(None, alias="_meta")
+
+    def to_definition(self) -> dict[str, Any]:
+        return self.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
+
+
+class SessionFieldsIn(Schema):
+    """`visible` narrows what the policy shows: globs over qualified or bare names and `server/tool`."""
+
+    model: ShortText | None = None
+    context_window: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
+    visible: list[Glob] | None = Field(None, max_length=1000)
+    builtin_tools: list[BuiltinIn] | None = Field(None, max_length=1000)
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were sent, builtin tools as plain definitions."""
+        sent = [name for name in SessionFieldsIn.model_fields if name in self.model_fields_set]
+        values = {name: getattr(self, name) for name in sent}
+        if values.get("builtin_tools"):
+            values["builtin_tools"] = [tool.to_definition() for tool in values["builtin_tools"]]
+        return values
+
+
+class SessionIn(SessionFieldsIn):
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "external_id": "chat-42",
+                "model": "claude-opus-4-5",
+                "visible": ["github/*", "slack/*"],
+            }
+        }
+    )
+
+    policy: ShortText | None = None
+    external_id: ExternalId | None = None
+
+
+class SessionPatchIn(SessionFieldsIn):
+    model_config = ConfigDict(json_schema_extra={"example": {"model": "gpt-5.4", "context_window": 400000}})
+
+
+class CountsOut(Schema):
+    total: int
+    loaded: int = Field(description="Every tool sent in full.")
+    deferred: int
+    discovered: int = Field(description="Those of the loaded that a search loaded.")
+    locked: int = Field(description="Those that a rule keeps loaded whatever the threshold reads.")
+
+
+class TokensOut(Schema):
+    full: int = Field(description="What eager loading would put before the model.")
+    sent: int
+    saved: int
+
+
+class LoadedOut(Schema):
+    name: str
+    server: str
+    reason: str = Field(description="The rule's id, or `discovered`.")
+    turn: int
+
+
+class StateOut(Schema):
+    model_config = ConfigDict(json_schema_extra={"example": STATE_EXAMPLE})
+
+    id: UUID
+    external_id: str | None
+    policy: str
+    model: str | None
+    active: bool
+    turn: int
+    context_window: int
+    context_used: int
+    version: int
+    counts: CountsOut
+    tokens: TokensOut
+    loaded: list[LoadedOut]
+    deferred_by_server: dict[str, int]
+    created_at: datetime
+    last_seen_at: datetime
+    expires_at: datetime
+
+
+class RestoredOut(StateOut):
+    model_config = ConfigDict(
+        json_schema_extra={"example": {**STATE_EXAMPLE, "lost": ["mcp__crm__old_tool"]}}
+    )
+
+    lost: list[str] = Field(description="Tools of the snapshot that no longer exist.")
+
+
+class StateListOut(Schema):
+    model_config = ConfigDict(json_schema_extra={"example": {"items": [STATE_EXAMPLE], "next": None}})
+
+    items: list[StateOut]
+    next: str | None
+
+
+class SearchIn(Schema):
+    """Exactly one of `query` and `pattern`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"query": "create a github issue", "max_results": 3}}
+    )
+
+    query: Text | None = None
+    pattern: Text | None = None
+    max_results: Annotated[int, Field(ge=1, le=50)] | None = None
+    load: bool = True
+    call_id: Text | None = None
+
+
+class MatchOut(Schema):
+    name: str
+    server: str
+    tool: str
+    title: str
+    description: str
+    parameters: list[str]
+    inputSchema: dict[str, Any]  # noqa: N815
+    score: float
+    already_loaded: bool
+
+
+class SummaryOut(Schema):
+    name: str
+    description: str
+
+
+class ReferenceOut(Schema):
+    type: Literal["tool_reference"]
+    tool_name: str
+
+
+class SearchOut(Schema):
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "outcome": "matched",
+                "query": "create a github issue",
+                "form": "keywords",
+                "matches": [
+                    {
+                        "name": "mcp__github__create_issue",
+                        "server": "github",
+                        "tool": "create_issue",
+                        "title": "Create issue",
+                        "description": "Open a new issue in a repository.",
+                        "parameters": ["owner", "repo", "title"],
+                        "inputSchema": {"type": "object"},
+                        "score": 11.2,
+                        "already_loaded": False,
+                    }
+                ],
+                "loaded": ["mcp__github__create_issue"],
+                "missing": [],
+                "unmatched_terms": [],
+                "fallback": [],
+                "truncated": False,
+                "tool_references": [{"type": "tool_reference", "tool_name": "mcp__github__create_issue"}],
+                "anthropic": [{"type": "tool_reference", "tool_name": "mcp__github__create_issue"}],
+                "openai": {
+                    "type": "tool_search_output",
+                    "execution": "client",
+                    "call_id": None,
+                    "status": "completed",
+                    "tools": [],
+                },
+                "message": "Found 1 tool: mcp__github__create_issue. Loaded now: mcp__github__create_issue.",
+                "took_ms": 1.2,
+            }
+        }
+    )
+
+    outcome: Literal["matched", "no_match", "listing", "inactive"]
+    query: str
+    form: Literal["keywords", "required", "select", "pattern", "listing"]
+    matches: list[MatchOut]
+    loaded: list[str]
+    missing: list[str]
+    unmatched_terms: list[str]
+    fallback: list[SummaryOut]
+    truncated: bool
+    tool_references: list[ReferenceOut]
+    anthropic: list[dict[str, Any]]
+    openai: dict[str, Any]
+    message: str
+    took_ms: float
+
+
+class TurnIn(Schema):
+    """`context_used` in tokens; `visible` narrows the next turn only."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"example": {"context_used": 18200, "called": ["mcp__github__create_issue"]}}
+    )
+
+    context_used: Count | None = None
+    called: list[Text] = Field(default_factory=list, max_length=10000)
+    visible: list[Glob] | None = Field(None, max_length=1000)
+
+
+class UnloadIn(Schema):
+    model_config = ConfigDict(json_schema_extra={"example": {"names": ["mcp__github__create_issue"]}})
+
+    names: list[Text] = Field(max_length=10000)
+
+
+class RestoreIn(Schema):
+    model_config = ConfigDict(json_schema_extra={"example": {"snapshot": 7}})
+
+    snapshot: Annotated[int, Field(ge=1, le=LARGEST_ID)]
+
+
+class SnapshotOut(Schema):
+    model_config = ConfigDict(json_schema_extra={"example": SNAPSHOT_EXAMPLE})
+
+    id: int
+    cause: str
+    turn: int
+    loaded: list[str]
+    search_tool: str
+    active: bool
+    context_used: int
+    created_at: datetime
+
+
+class SnapshotListOut(Schema):
+    model_config = ConfigDict(json_schema_extra={"example": {"items": [SNAPSHOT_EXAMPLE], "next": None}})
+
+    items: list[SnapshotOut]
+    next: str | None
+
+
+class ToolListOut(Schema):
+    """`tools` and `search_tool` have the shape that the format's API takes as it is."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {
+                "session": "6f1d4c1e-7b1a-4a53-9a66-0c8b8f6f3f10",
+                "policy": "default",
+                "version": 5,
+                "active": True,
+                "format": "mcp",
+                "tools": [{"name": "mcp__github__create_issue", "inputSchema": {"type": "object"}}],
+                "deferred": [{"name": "mcp__slack__send_message", "description": "Post to a channel."}],
+                "search_tool": {"name": "search_tools", "inputSchema": {"type": "object"}},
+                "prompt": "259 tools are deferred. To use one, first call search_tools…",
+                "routes": {"mcp__github__create_issue": ["github", "create_issue"]},
+                "counts": STATE_EXAMPLE["counts"],
+                "tokens": STATE_EXAMPLE["tokens"],
+            }
+        }
+    )
+
+    session: UUID | None
+    policy: str
+    version: int
+    active: bool
+    format: Literal["mcp", "anthropic", "openai", "stub"]
+    tools: list[dict[str, Any]]
+    deferred: list[SummaryOut]
+    search_tool: dict[str, Any] | None
+    prompt: str
+    routes: dict[str, list[str]]
+    counts: CountsOut
+    tokens: TokensOut
+
+
+KEY_EXAMPLE: dict[str, Any] = {
+    "id": 3,
+    "name": "coding-agent",
+    "prefix": "k3v9x2ab",
+    "scope": "agent",
+    "policy": "default",
+    "state": "active",
+    "rate_limit_per_minute": 600,
+    "max_sessions": None,
+    "created_at": "2026-01-05T09:00:00Z",
+    "expires_at": None,
+    "last_used_at": None,
+}
+
+
+class KeyIn(Schema):
+    model_config = ConfigDict(json_schema_extra={"example": {"name": "coding-agent", "scope": "agent"}})
+
+    name: Annotated[Text, StringConstraints(min_length=1, max_length=100)]
+    scope: Scope = Scope.AGENT
+    policy: ShortText | None = None
+    expires_at: datetime | None = None
+    rate_limit_per_minute: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
+    max_sessions: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
+
+
+class KeyOut(Schema):
+    model_config = ConfigDict(json_schema_extra={"example": KEY_EXAMPLE})
+
+    id: int
+    name: str
+    prefix: str
+    scope: Scope
+    policy: str
+    state: KeyState
+    rate_limit_per_minute: int | None
+    max_sessions: int | None
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+
+
+class NewKeyOut(KeyOut):
+    model_config = ConfigDict(json_schema_extra={"example": {**KEY_EXAMPLE, "key": "tk_k3v9x2ab_…"}})
+
+    key: str = Field(description="The key itself: shown here once and kept nowhere.")
+
+
+class KeyListOut(Schema):
+    model_config = ConfigDict(json_schema_extra={"example": {"items": [KEY_EXAMPLE], "next": None}})
+
+    items: list[KeyOut]
+    next: str | None

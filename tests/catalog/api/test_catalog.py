@@ -1,0 +1,229 @@
+"""The catalog by REST: what agents read and what admins change."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from catalog.models import Change, Job, Policy, Server, Tool
+from catalog.services import policies
+from catalog.services.changes import COMMAND_LINE
+from sessions.reading import offers
+from tests.rows import make_run, make_server
+from tests.sessions.api.calling import Agent, fill_catalog, follow, make_agent
+
+pytestmark = pytest.mark.django_db
+
+CREATE = "mcp__github__create_issue"
+
+
+@pytest.fixture(autouse=True)
+def filled(db: None) -> Iterator[None]:
+    offers.forget()
+    fill_catalog()
+    yield
+    offers.forget()
+
+
+@pytest.fixture
+def admin() -> Agent:
+    return make_agent(admin=True)
+
+
+@pytest.fixture
+def narrow() -> Agent:
+    """An agent whose policy shows slack only."""
+    policy = policies.create_policy(wanted={"slug": "narrow", "visible": ["slack/*"]}, actor=COMMAND_LINE)
+    follow()
+    return make_agent(policy=policy)
+
+
+def names(page: dict[str, Any]) -> list[str]:
+    return [item["name"] for item in page["items"]]
+
+
+class TestTools:
+    def test_tool_has_every_field(self, admin: Agent) -> None:
+        tool = admin.read(f"/tools/{CREATE}")
+        assert tool["tool"] == "create_issue"
+        assert tool["size"]["tokens"] == -(-tool["size"]["chars"] // 4)
+        assert tool["decisions"] == {"default": {"decision": "defer", "reason": "mode_always"}}
+        assert set(tool) == {
+            "name",
+            "tool",
+            "server",
+            "kind",
+            "title",
+            "description",
+            "inputSchema",
+            "outputSchema",
+            "annotations",
+            "meta",
+            "size",
+            "loading",
+            "keywords",
+            "tags",
+            "state",
+            "decisions",
+        }
+
+    def test_pages_and_filters(self, admin: Agent) -> None:
+        first = admin.read("/tools?limit=3")
+        rest = admin.read(f"/tools?limit=3&cursor={first['next']}")
+        assert names(first) + names(rest) == sorted(Tool.objects.values_list("qualified_name", flat=True))
+        assert rest["next"] is None
+        assert names(admin.read("/tools?server=slack")) == ["mcp__slack__send_message"]
+        assert names(admin.read("/tools?q=open+issue")) == [CREATE]
+        assert names(admin.read("/tools?loading=always")) == []
+
+    def test_agent_sees_its_policys_tools_and_decisions_only(self, narrow: Agent) -> None:
+        assert names(narrow.read("/tools")) == ["mcp__slack__send_message"]
+        assert list(narrow.read("/tools/mcp__slack__send_message")["decisions"]) == ["narrow"]
+        assert narrow.get(f"/tools/{CREATE}").status_code == 404
+        assert names(narrow.read("/tools?state=hidden")) == ["mcp__slack__send_message"]
+
+    def test_admin_sets_loading_and_it_is_recorded_with_the_keys_name(self, admin: Agent) -> None:
+        changed = admin.call("PATCH", f"/tools/{CREATE}", {"loading": "always", "keywords": ["bug"]}).json()
+        assert (changed["loading"], changed["keywords"]) == ("always", ["bug"])
+        follow()
+        assert admin.read(f"/tools/{CREATE}")["decisions"]["default"] == {
+            "decision": "load",
+            "reason": "tool_always",
+        }
+        assert Change.objects.filter(subject="tool", actor__startswith="key tester").count() == 1
+
+    def test_number_of_queries_does_not_grow_with_the_page(
+        self, admin: Agent, django_assert_max_num_queries: Any
+    ) -> None:
+        with django_assert_max_num_queries(4):
+            admin.read("/tools")
+
+
+class TestServers:
+    def test_admin_reads_masked_settings_and_agents_none(self, admin: Agent, narrow: Agent) -> None:
+        secret = "s3cr3t-value-0123456789"
+        made = admin.post(
+            "/servers",
+            {"name": "api", "url": "https://mcp.test/", "headers": {"Authorization": f"Bearer {secret}"}},
+            status=201,
+        )
+        assert made["settings"]["headers"]["Authorization"].startswith("Bearer ${")
+        assert secret not in str(admin.read("/servers"))
+        assert narrow.get("/servers/api").status_code == 404
+        shown = narrow.read("/servers")
+        assert names(shown) == ["slack"]
+        assert shown["items"][0]["settings"] is None
+        assert (shown["items"][0]["tools"], shown["items"][0]["status"]) == (1, "waiting")
+
+    def test_masked_secret_sent_back_keeps_its_value(self, admin: Agent) -> None:
+        headers = {"Authorization": "Bearer s3cr3t-value-0123456789"}
+        admin.post("/servers", {"name": "api", "url": "https://mcp.test/", "headers": headers}, status=201)
+        before = Server.objects.get(name="api").sealed
+        settings = admin.read("/servers/api")["settings"]
+        sent = {"url": settings["url"], "headers": settings["headers"], "deferLoading": True}
+        assert admin.call("PATCH", "/servers/api", sent).json()["deferLoading"] is True
+        assert Server.objects.get(name="api").sealed == before
+
+    def test_new_server_is_asked_for_its_tools(self, admin: Agent) -> None:
+        admin.post("/servers", {"name": "api", "url": "https://mcp.test/"}, status=201)
+        assert admin.read("/servers/api/refresh")["state"] == "waiting"
+        assert Job.objects.filter(kind="refresh_server").count() == 1
+        assert admin.call("POST", "/servers", {"name": "api", "url": "https://mcp.test/"}).status_code == 409
+
+    def test_snapshot_brings_its_tools_along(self, admin: Agent) -> None:
+        made = admin.post("/servers", {"name": "own", "tools": [{"name": "wave"}]}, status=201)
+        assert (made["transport"], made["tools"]) == ("snapshot", 1)
+        follow()
+        assert admin.read("/tools/mcp__own__wave")["server"] == "own"
+
+    def test_disabled_server_leaves_lists_and_searches(self, admin: Agent) -> None:
+        session = make_agent().begin()
+        assert admin.call("PATCH", "/servers/github", {"enabled": False}).json()["status"] == "disabled"
+        follow()
+        assert session.state()["counts"]["total"] == 2
+        assert session.search("select:create_issue")["missing"] == ["create_issue"]
+
+    def test_deleted_server_takes_its_tools_and_decisions_along(self, admin: Agent) -> None:
+        session = make_agent().begin()
+        session.search(f"select:{CREATE}")
+        assert admin.call("DELETE", "/servers/github").status_code == 204
+        state = session.state()
+        assert (state["counts"]["total"], state["loaded"]) == (2, [])
+        follow()
+        assert session.state()["counts"]["total"] == 2
+        assert admin.get("/servers/github").status_code == 404
+
+    def test_refresh_tells_how_the_last_one_went(self, admin: Agent) -> None:
+        admin.post("/servers", {"name": "api", "url": "https://mcp.test/"}, status=201)
+        make_run(server=Server.objects.get(name="api"), error_code="refused", error="nobody there")
+        told = admin.post("/servers/api/refresh", {}, status=202)
+        assert (told["state"], told["last_run"]["error"]) == ("waiting", "nobody there")
+        assert admin.call("POST", "/servers/github/refresh").status_code == 409
+
+    @pytest.mark.parametrize("body", [{"name": "x"}, {"name": "x", "url": "ftp://a"}, {"name": ""}, {}])
+    def test_address_that_cannot_be_used_is_422(self, admin: Agent, body: dict[str, Any]) -> None:
+        answer = admin.call("POST", "/servers", body)
+        assert answer.status_code == 422
+        assert not Server.objects.filter(name="x").exists()
+
+
+class TestPolicies:
+    def test_made_changed_rolled_back_and_removed(self, admin: Agent) -> None:
+        made = admin.post("/policies", {"slug": "coding", "mode": "auto"}, status=201)
+        assert (made["version"], made["fields"]["mode"]) == (1, "auto")
+        changed = admin.call("PATCH", "/policies/coding", {"maxResults": 9}).json()
+        assert (changed["version"], changed["fields"]["max_results"]) == (2, 9)
+        assert [version["number"] for version in admin.read("/policies/coding/versions")["items"]] == [2, 1]
+        assert admin.post("/policies/coding/rollback", {"version": 1})["fields"]["max_results"] == 5
+        assert admin.call("DELETE", "/policies/coding").status_code == 204
+        assert admin.get("/policies/coding").status_code == 404
+        assert admin.call("DELETE", "/policies/default").status_code == 409
+
+    def test_mistakes_are_told_with_their_places(self, admin: Agent) -> None:
+        answer = admin.call("PATCH", "/policies/default", {"mode": "sometimes", "colour": "red"})
+        assert answer.status_code == 422
+        assert {error["place"] for error in answer.json()["errors"]} == {"policy.mode", "policy.colour"}
+
+    def test_preview_tells_what_would_flip_and_saves_nothing(self, admin: Agent) -> None:
+        told = admin.post("/policies/default/preview", {"policy": {"never_defer": ["slack/*"]}})
+        assert [flip["name"] for flip in told["flips"]] == ["mcp__slack__send_message"]
+        assert told["flips"][0]["after"] == {"decision": "load", "reason": "never_defer"}
+        assert told["tokens_after"] > told["tokens_before"] == 0
+        assert Policy.objects.get(slug="default").never_defer == []
+
+
+class TestConfig:
+    CONFIG = {"toolSearch": {"enabled": True}, "mcpServers": {"api": {"url": "https://mcp.test/"}}}
+
+    def test_import_export_and_dry_run(self, admin: Agent) -> None:
+        plan = admin.post("/config?dry_run=true", self.CONFIG)
+        assert (plan["added"], plan["dialect"]) == (["api"], "pizzapi")
+        assert not Server.objects.filter(name="api").exists()
+        admin.post("/config", self.CONFIG)
+        assert admin.post("/config", self.CONFIG)["unchanged"] == ["api"]
+        assert "api" in admin.read("/config?dialect=claude")["mcpServers"]
+
+
+def test_table_of_models_is_edited_and_obeyed(admin: Agent) -> None:
+    row = {"name_pattern": "house-model*", "provider": "anthropic", "hosted_search": True}
+    made = admin.post("/models", row, status=201)
+    assert admin.call("POST", "/models", row).status_code == 409
+    session = make_agent().begin(model="house-model-2")
+    assert session.tools(format="auto")["format"] == "anthropic"
+    assert admin.call("PUT", f"/models/{made['id']}", {**row, "hosted_search": False}).status_code == 200
+    assert admin.call("DELETE", f"/models/{made['id']}").status_code == 204
+    assert admin.call("DELETE", f"/models/{made['id']}").status_code == 404
+
+
+def test_servers_are_paged(admin: Agent) -> None:
+    for number in range(3):
+        make_server(name=f"more-{number}")
+    first = admin.read("/servers?limit=4")
+    assert names(first) + names(admin.read(f"/servers?limit=4&cursor={first['next']}")) == [
+        "files",
+        "github",
+        "more-0",
+        "more-1",
+        "more-2",
+        "slack",
+    ]

@@ -1,0 +1,41 @@
+"""How often a server is refreshed."""
+
+import pytest
+from django.utils import timezone
+
+from catalog.access import Role
+from catalog.domain.errors import InvalidInput, NotAllowed
+from catalog.models import Change, Server
+from catalog.services import servers
+from catalog.services.changes import COMMAND_LINE, Actor
+from tests.rows import make_server
+
+pytestmark = pytest.mark.django_db
+
+
+def test_next_refresh_counts_from_the_last() -> None:
+    now = timezone.now()
+    server = make_server(last_refreshed_at=now)
+    servers.set_refresh_interval(server=server, seconds=60, actor=COMMAND_LINE)
+    row = Server.objects.get()
+    assert row.next_refresh_at is not None
+    assert (row.next_refresh_at - now).total_seconds() == 60
+    assert Change.objects.get().after == {"refreshIntervalSeconds": 60}
+
+
+def test_same_interval_is_no_change() -> None:
+    servers.set_refresh_interval(server=make_server(), seconds=3600, actor=COMMAND_LINE)
+    assert not Change.objects.exists()
+
+
+@pytest.mark.parametrize("seconds", [9, 365 * 86_400 + 1])
+def test_out_of_bounds_is_refused(seconds: int) -> None:
+    with pytest.raises(InvalidInput, match="from 10 seconds to 365 days"):
+        servers.set_refresh_interval(server=make_server(), seconds=seconds, actor=COMMAND_LINE)
+
+
+def test_viewer_may_not() -> None:
+    with pytest.raises(NotAllowed):
+        servers.set_refresh_interval(
+            server=make_server(), seconds=60, actor=Actor(label="v", role=Role.VIEWER)
+        )

@@ -1,0 +1,219 @@
+"""Editing policies in the console: preview, save, versions, new ones, deleting."""
+
+import pytest
+from django.test import Client
+
+from catalog.access import Role
+from catalog.forms.policies import PolicyForm
+from catalog.models import Job, Policy, PolicyVersion
+from catalog.models.jobs import JobKind
+from catalog.selectors.facts import read_policy
+from catalog.services import decisions, policies
+from catalog.services.changes import COMMAND_LINE
+from tests.pages import HTMX, broken_rules, signed_in, text_of, visible_text
+from tests.rows import make_key, make_policy, make_server, make_tool
+
+pytestmark = pytest.mark.django_db
+
+EDIT, PREVIEW = "/policies/default/edit/", "/policies/default/preview/"
+
+
+def values_of(policy: Policy, **changed: object) -> dict[str, object]:
+    """What the browser would send for the form as it stands, and with what one typed."""
+    form = PolicyForm.of(policy)
+    values = {name: form[name].value() for name in form.fields}
+    sent = {name: "\n".join(value) if isinstance(value, list) else value for name, value in values.items()}
+    return {name: value for name, value in (sent | changed).items() if value not in (None, False)}
+
+
+def default() -> Policy:
+    return Policy.objects.get(slug="default")
+
+
+class TestEditor:
+    def test_form_left_as_it_is_changes_nothing(self) -> None:
+        policy = make_policy(slug="mine", visible=[], never_defer=["a", "b/*"], threshold=2.5, max_results=7)
+        response = signed_in(Role.EDITOR).post("/policies/mine/edit/", values_of(policy), follow=True)
+        assert "nothing was saved" in visible_text(response)
+        assert not PolicyVersion.objects.exists()
+
+    def test_saves_every_kind_of_value(self) -> None:
+        changed = {
+            "mode": "auto",
+            "threshold_unit": "tokens",
+            "threshold": "12,500",
+            "never_defer": " github/* \n\nread_file",
+            "shown": "some",
+            "visible": "mcp__*",
+            "defer_builtins": "on",
+            "score_cutoff": "0.5",
+            "session_ttl": "12 hours",
+        }
+        response = signed_in(Role.EDITOR).post(EDIT, values_of(default(), **changed), follow=True)
+        assert "Saved the policy default" in visible_text(response)
+        saved = read_policy(default())
+        assert (saved.mode, saved.threshold_unit, saved.threshold) == ("auto", "tokens", 12_500)
+        assert (saved.never_defer, saved.visible) == (("github/*", "read_file"), ("mcp__*",))
+        assert (saved.defer_builtins, saved.score_cutoff) == (True, 0.5)
+        assert saved.session_ttl.total_seconds() == 12 * 3600
+        assert Job.objects.get().kind == JobKind.DECIDE
+
+    def test_nothing_visible_is_not_everything_visible(self) -> None:
+        client = signed_in(Role.EDITOR)
+        client.post(EDIT, values_of(default(), shown="some"))
+        assert default().visible == []
+        client.post(EDIT, values_of(default(), shown="all"))
+        assert default().visible is None
+
+    @pytest.mark.parametrize(
+        ("changed", "message"),
+        [
+            ({"max_results": "51"}, "Must be a number from 1 to 50"),
+            ({"max_results": "many"}, "Must be a number, not text"),
+            ({"threshold": "nan"}, "Must be a number from 0"),
+            ({"threshold_unit": "context_percent", "threshold": "101"}, "Must be a percentage"),
+            ({"session_ttl": "a while"}, "Must be a number of seconds, or a duration"),
+            ({"search_tool_name": "two words"}, "Must be 1 to 64 letters"),
+            ({"mode": "sometimes"}, "Select a valid choice"),
+            ({"never_defer": "x" * 300}, "Must have 1 to 256 characters"),
+        ],
+    )
+    def test_mistake_is_told_beside_its_field(self, changed: dict[str, str], message: str) -> None:
+        response = signed_in(Role.EDITOR).post(EDIT, values_of(default(), **changed))
+        assert response.status_code == 422
+        assert message in visible_text(response)
+        assert not broken_rules(response)
+        assert "Nothing was saved" in visible_text(response)
+        assert set(response.context["form"].errors) <= set(changed)
+        assert default().version == 1
+
+    def test_opens_with_a_preview_of_no_change(self) -> None:
+        make_tool()
+        page = signed_in(Role.EDITOR).get(EDIT)
+        assert "Nothing flips" in visible_text(page)
+        assert not broken_rules(page)
+
+    def test_others_are_refused(self, client: Client) -> None:
+        assert client.get(EDIT).status_code == 302
+        assert signed_in(Role.VIEWER).get(EDIT).status_code == 403
+        assert signed_in(Role.VIEWER).post(EDIT, values_of(default(), mode="off")).status_code == 403
+        assert signed_in(Role.EDITOR).delete(EDIT).status_code == 405
+        assert signed_in(Role.EDITOR).get("/policies/nothing/edit/").status_code == 404
+        assert default().mode == "always"
+
+
+class TestPreview:
+    def test_tells_what_flips_by_server_and_stores_nothing(self) -> None:
+        make_tool(server=make_server(name="github"), name="read", description="x" * 3994)
+        decisions.bring_up_to_date()
+        response = signed_in(Role.EDITOR).post(PREVIEW, values_of(default(), mode="off"), headers=HTMX)
+        page = visible_text(response)
+        assert "<html" not in text_of(response)
+        assert "1,000 tokens, now 0" in page
+        assert "1 tool flips." in page
+        assert "github +1 – +1,000" in page
+        assert "mcp__github__read loads: search is off in this policy" in page
+        assert default().mode == "always"
+
+    def test_draws_the_curve_with_the_present_value(self) -> None:
+        make_tool(name="read", description="x" * 3994)
+        changed = {"mode": "auto", "threshold": "1000"}
+        response = signed_in(Role.EDITOR).post(PREVIEW, values_of(default(), **changed), headers=HTMX)
+        chart = response.context["chart"]
+        assert [bar.is_in_force for bar in chart.bars] == [True, False]
+        assert chart.mark_percent == 20.0
+        assert [bar.x_percent for bar in chart.bars] == [0.0, 80.0]
+        assert "Below 4,000 characters, 1 tool waits and 0 tokens are sent" in visible_text(response)
+
+    def test_mistake_is_part_of_the_answer(self) -> None:
+        values = values_of(default(), max_results="99", mode="sometimes")
+        response = signed_in(Role.EDITOR).post(PREVIEW, values, headers=HTMX)
+        assert response.status_code == 200
+        assert "Mode : Select a valid choice" in visible_text(response)
+        values = values_of(default(), max_results="99")
+        response = signed_in(Role.EDITOR).post(PREVIEW, values, headers=HTMX)
+        assert "Results : Must be a number from 1 to 50" in visible_text(response)
+
+    def test_without_script_it_is_a_page_that_keeps_what_was_typed(self) -> None:
+        response = signed_in(Role.EDITOR).post(PREVIEW, values_of(default(), threshold="777"))
+        assert "<html" in text_of(response)
+        assert 'value="777"' in text_of(response)
+
+    def test_others_are_refused(self, client: Client) -> None:
+        assert client.post(PREVIEW).status_code == 302
+        assert signed_in(Role.VIEWER).post(PREVIEW).status_code == 403
+        assert signed_in(Role.EDITOR).get(PREVIEW).status_code == 405
+        assert signed_in(Role.EDITOR).post("/policies/nothing/preview/").status_code == 404
+
+
+class TestCreate:
+    def test_copies_a_policy_and_opens_the_editor(self) -> None:
+        make_policy(slug="source", max_results=9)
+        response = signed_in(Role.EDITOR).post("/new-policy/", {"slug": "mine", "source": "source"})
+        assert response.headers["Location"] == "/policies/mine/edit/"
+        assert Policy.objects.get(slug="mine").max_results == 9
+
+    @pytest.mark.parametrize(
+        ("slug", "message"), [("default", "There is a policy default already"), ("a b", "Must be 1 to 64")]
+    )
+    def test_name_that_cannot_be_is_told(self, slug: str, message: str) -> None:
+        response = signed_in(Role.EDITOR).post("/new-policy/", {"slug": slug, "source": "default"})
+        assert response.status_code == 422
+        assert message in visible_text(response)
+        assert Policy.objects.count() == 1
+
+    def test_page_and_refusals(self, client: Client) -> None:
+        page = signed_in(Role.EDITOR).get("/new-policy/")
+        assert page.status_code == 200
+        assert not broken_rules(page)
+        assert client.get("/new-policy/").status_code == 302
+        assert signed_in(Role.VIEWER).post("/new-policy/", {"slug": "x"}).status_code == 403
+        assert signed_in(Role.EDITOR).delete("/new-policy/").status_code == 405
+
+
+class TestRollBack:
+    ADDRESS = "/policies/default/roll-back/"
+
+    def test_makes_the_policy_what_it_was(self) -> None:
+        policies.change_policy(policy=default(), changed={"mode": "off"}, actor=COMMAND_LINE)
+        client = signed_in(Role.EDITOR)
+        response = client.post(self.ADDRESS, {"number": "1"}, follow=True)
+        assert "again what it was in version 1" in visible_text(response)
+        assert (default().mode, default().version) == ("always", 3)
+        assert "already" in visible_text(client.post(self.ADDRESS, {"number": "1"}, follow=True))
+
+    @pytest.mark.parametrize(("number", "status"), [("9", 404), ("", 422), ("x", 422)])
+    def test_version_that_is_not_there(self, number: str, status: int) -> None:
+        assert signed_in(Role.EDITOR).post(self.ADDRESS, {"number": number}).status_code == status
+
+    def test_others_are_refused(self, client: Client) -> None:
+        assert client.post(self.ADDRESS).status_code == 302
+        assert signed_in(Role.VIEWER).post(self.ADDRESS, {"number": "1"}).status_code == 403
+        assert signed_in(Role.EDITOR).get(self.ADDRESS).status_code == 405
+        assert signed_in(Role.EDITOR).post("/policies/nothing/roll-back/", {"number": "1"}).status_code == 404
+
+
+class TestDelete:
+    def test_needs_the_name_typed(self) -> None:
+        make_policy(slug="mine")
+        client = signed_in(Role.ADMIN)
+        response = client.post("/policies/mine/delete/", {"confirm": "min"}, follow=True)
+        assert "Nothing was deleted: type mine" in visible_text(response)
+        response = client.post("/policies/mine/delete/", {"confirm": "mine"}, follow=True)
+        assert "The policy mine is deleted." in visible_text(response)
+        assert not Policy.objects.filter(slug="mine").exists()
+
+    def test_policy_in_use_stays_and_says_why(self) -> None:
+        make_key(policy=make_policy(slug="mine"))
+        response = signed_in(Role.ADMIN).post("/policies/mine/delete/", {"confirm": "mine"}, follow=True)
+        assert "Nothing was deleted: keys or sessions use the policy mine." in visible_text(response)
+        assert Policy.objects.filter(slug="mine").exists()
+
+    def test_others_are_refused(self, client: Client) -> None:
+        make_policy(slug="mine")
+        address, values = "/policies/mine/delete/", {"confirm": "mine"}
+        assert client.post(address, values).status_code == 302
+        assert signed_in(Role.EDITOR).post(address, values).status_code == 403
+        assert signed_in(Role.ADMIN).get(address).status_code == 405
+        assert signed_in(Role.ADMIN).post("/policies/nothing/delete/").status_code == 404
+        assert Policy.objects.filter(slug="mine").exists()

@@ -1,0 +1,162 @@
+"""Searching by REST: what is found, loaded, and said."""
+
+from typing import Any
+
+import pytest
+
+from catalog.models import Policy, Tool
+from catalog.services import policies, tool_settings
+from catalog.services.changes import COMMAND_LINE
+from sessions.models import SearchEvent
+from sessions.services import eviction, records
+from tests.sessions.api.calling import Agent, follow, make_agent
+
+pytestmark = pytest.mark.django_db
+
+CREATE = "mcp__github__create_issue"
+SEND = "mcp__slack__send_message"
+
+
+def change_default(**fields: Any) -> None:
+    policies.change_policy(policy=Policy.objects.get(slug="default"), changed=fields, actor=COMMAND_LINE)
+    follow()
+
+
+def names(found: dict[str, Any]) -> list[str]:
+    return [match["name"] for match in found["matches"]]
+
+
+class TestMatched:
+    def test_finds_loads_and_gives_both_providers_their_blocks(self, agent: Agent) -> None:
+        session = agent.begin()
+        found = session.search("create a new issue", max_results=1, call_id="call_7")
+        assert (found["outcome"], found["form"], found["loaded"]) == ("matched", "keywords", [CREATE])
+        match = found["matches"][0]
+        assert (match["server"], match["tool"], match["parameters"]) == ("github", "create_issue", ["title"])
+        assert match["inputSchema"]["required"] == ["title"]
+        assert match["already_loaded"] is False
+        reference = {"type": "tool_reference", "tool_name": CREATE}
+        assert found["tool_references"] == found["anthropic"] == [reference]
+        assert found["openai"]["call_id"] == "call_7"
+        assert found["openai"]["tools"][0]["name"] == CREATE
+        assert session.search("create a new issue", max_results=1)["matches"][0]["already_loaded"] is True
+
+    def test_load_false_only_looks(self, agent: Agent) -> None:
+        session = agent.begin()
+        found = session.search("create issue", load=False)
+        assert names(found)[0] == CREATE
+        assert found["loaded"] == []
+        assert session.state()["counts"]["discovered"] == 0
+
+    def test_tool_in_force_by_a_rule_is_found_and_not_loaded_again(self, agent: Agent) -> None:
+        change_default(never_defer=["slack/*"])
+        found = agent.begin().search(f"select:{SEND}")
+        assert (found["matches"][0]["already_loaded"], found["loaded"]) == (True, [])
+
+    def test_policy_says_how_many_and_the_caller_may_say_otherwise(self, agent: Agent) -> None:
+        change_default(max_results=1)
+        session = agent.begin()
+        assert len(names(session.search("issue issues request repository"))) == 1
+        assert len(names(session.search("issue issues request repository", max_results=3))) == 3
+
+    def test_required_word_filters(self, agent: Agent) -> None:
+        found = agent.begin().search("+slack issue")
+        assert (found["form"], names(found)) == ("required", [SEND])
+
+    def test_pattern_is_a_regular_expression(self, agent: Agent) -> None:
+        found = agent.begin().do("search", pattern="^mcp__github__.*issue")
+        assert (found["form"], names(found)) == ("pattern", [CREATE, "mcp__github__list_issues"])
+
+
+class TestNothingFound:
+    def test_no_match_says_which_words_are_unknown_and_lists_the_deferred(self, agent: Agent) -> None:
+        found = agent.begin().search("zebra xylophone")
+        assert (found["outcome"], found["matches"], found["loaded"]) == ("no_match", [], [])
+        assert found["unmatched_terms"] == ["zebra", "xylophone"]
+        assert len(found["fallback"]) == 5
+        assert found["anthropic"][0]["type"] == "text"
+        assert "zebra" in found["message"]
+
+    def test_empty_query_browses_and_loads_nothing(self, agent: Agent) -> None:
+        session = agent.begin()
+        found = session.search("")
+        assert (found["outcome"], found["form"], len(found["fallback"])) == ("listing", "listing", 5)
+        assert session.state()["counts"]["discovered"] == 0
+
+    def test_loaded_tools_are_not_listed_as_deferred(self, agent: Agent) -> None:
+        session = agent.begin()
+        session.search(f"select:{SEND}")
+        assert SEND not in [tool["name"] for tool in session.search("")["fallback"]]
+
+    def test_inactive_when_nothing_is_deferred(self, agent: Agent) -> None:
+        change_default(mode="off")
+        found = agent.begin().search("create issue")
+        assert (found["outcome"], found["matches"]) == ("inactive", [])
+        assert "inactive" in found["message"]
+        assert found["anthropic"][0]["type"] == "text"
+
+    def test_tool_hidden_a_moment_ago_is_not_found_before_anything_follows(self, agent: Agent) -> None:
+        session = agent.begin()
+        tool_settings.change_tool(tool=Tool.objects.get(name="create_issue"), actor=COMMAND_LINE, hidden=True)
+        assert CREATE not in names(session.search("create issue"))
+        assert CREATE not in names(session.search(f"select:{CREATE}"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"query": "a", "pattern": "b"},
+        {"query": "x" * 501},
+        {"pattern": "x" * 201},
+        {"pattern": "("},
+        {"query": "a", "max_results": 0},
+        {"query": "a", "max_results": 51},
+    ],
+)
+def test_what_cannot_be_asked_is_422_with_a_place(agent: Agent, body: dict[str, Any]) -> None:
+    answer = agent.call("POST", f"{agent.begin().path}/search", body)
+    assert answer.status_code == 422
+    assert all(error["place"] for error in answer.json()["errors"])
+
+
+class TestRecord:
+    def test_searches_are_written_together_later(self, agent: Agent) -> None:
+        session = agent.begin()
+        session.search("create issue", max_results=1)
+        session.search("zebra")
+        assert SearchEvent.objects.count() == 0
+        records.write_notes()
+        first = SearchEvent.objects.get(outcome="matched")
+        assert (first.query, first.form, first.hits[0][0]) == ("create issue", "keywords", CREATE)
+        assert first.tokens_loaded > 0
+        assert SearchEvent.objects.filter(outcome="no_match", tokens_loaded=0).count() == 1
+
+    def test_search_of_a_deleted_session_is_not_recorded(self, agent: Agent) -> None:
+        session = agent.begin()
+        session.search("create issue")
+        agent.call("DELETE", session.path)
+        records.write_notes()
+        assert not SearchEvent.objects.exists()
+
+    def test_old_searches_are_forgotten(self, agent: Agent, settings: Any) -> None:
+        agent.begin().search("create issue")
+        records.write_notes()
+        event = SearchEvent.objects.get()
+        settings.KEEP_SEARCHES_DAYS = 0
+        assert eviction.prune_searches(now=event.at) == 0
+        settings.KEEP_SEARCHES_DAYS = -1
+        assert eviction.prune_searches(now=event.at) == 1
+
+
+def test_repeated_search_writes_nothing(agent: Agent, django_assert_max_num_queries: Any) -> None:
+    session = agent.begin()
+    session.search("create issue")
+    with django_assert_max_num_queries(5) as queries:
+        session.search("create issue")
+    assert not [query for query in queries if not query["sql"].startswith("SELECT")]
+
+
+def test_index_that_is_away_is_no_reason_not_to_answer(agent: Agent, index_folder: Any) -> None:
+    index_folder.rename(index_folder.with_name("elsewhere"))
+    assert names(make_agent().begin().search("create issue"))[0] == CREATE

@@ -1,0 +1,302 @@
+"""A session by REST, from its creation to its end."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from catalog.models import Policy, Tool
+from catalog.services import policies, tool_settings
+from catalog.services.changes import COMMAND_LINE
+from sessions.models import AgentSession, LoadedTool
+from sessions.services import eviction, records
+from tests.sessions.api.calling import Agent, follow, make_agent
+
+pytestmark = pytest.mark.django_db
+
+CREATE = "mcp__github__create_issue"
+LIST = "mcp__github__list_issues"
+MERGE = "mcp__github__merge_pull_request"
+SEND = "mcp__slack__send_message"
+READ = "mcp__files__read_file"
+
+
+def change_default(**fields: Any) -> None:
+    policy = Policy.objects.get(slug="default")
+    policies.change_policy(policy=policy, changed=fields, actor=COMMAND_LINE)
+    follow()
+
+
+def loaded(state: dict[str, Any]) -> list[str]:
+    return [tool["name"] for tool in state["loaded"]]
+
+
+class TestCreation:
+    def test_new_session_tells_its_whole_state(self, agent: Agent) -> None:
+        state = agent.post("/sessions", {"model": "gpt-4o"}, status=201)
+        assert state | {"id": "", "created_at": "", "last_seen_at": "", "expires_at": "", "tokens": ""} == {
+            "id": "",
+            "external_id": None,
+            "policy": "default",
+            "model": "gpt-4o",
+            "active": True,
+            "turn": 0,
+            "context_window": 200000,
+            "context_used": 0,
+            "version": 1,
+            "counts": {"total": 5, "loaded": 0, "deferred": 5, "discovered": 0, "locked": 0},
+            "tokens": "",
+            "loaded": [],
+            "deferred_by_server": {"files": 1, "github": 3, "slack": 1},
+            "created_at": "",
+            "last_seen_at": "",
+            "expires_at": "",
+        }
+
+    def test_same_external_id_is_the_same_session_of_this_key_only(self, agent: Agent) -> None:
+        first = agent.post("/sessions", {"external_id": "chat"}, status=201)
+        assert agent.post("/sessions", {"external_id": "chat"})["id"] == first["id"]
+        other = make_agent().post("/sessions", {"external_id": "chat"}, status=201)
+        assert other["id"] != first["id"]
+
+    def test_expired_session_makes_room_for_a_new_one_of_its_name(self, agent: Agent) -> None:
+        first = agent.post("/sessions", {"external_id": "chat"}, status=201)
+        AgentSession.objects.update(expires_at=timezone.now())
+        assert agent.get(f"/sessions/{first['id']}").status_code == 404
+        assert agent.post("/sessions", {"external_id": "chat"}, status=201)["id"] != first["id"]
+
+    def test_agent_may_name_its_own_policy_only(self, agent: Agent) -> None:
+        policies.create_policy(wanted={"slug": "other"}, actor=COMMAND_LINE)
+        assert agent.post("/sessions", {"policy": "default"}, status=201)["policy"] == "default"
+        assert agent.call("POST", "/sessions", {"policy": "other"}).status_code == 404
+        assert make_agent(admin=True).post("/sessions", {"policy": "other"}, status=201)["policy"] == "other"
+
+    def test_oldest_idle_session_goes_when_there_are_too_many(self, agent: Agent) -> None:
+        few = make_agent(max_sessions=2)
+        first, second = few.begin(), few.begin()
+        AgentSession.objects.filter(pk=second.id).update(last_seen_at=timezone.now() - timedelta(days=1))
+        few.begin()
+        assert few.get(second.path).status_code == 404
+        assert few.get(first.path).status_code == 200
+
+    def test_policy_limit_holds_for_all_its_keys(self, agent: Agent) -> None:
+        change_default(max_sessions=1)
+        first = agent.begin()
+        make_agent().begin()
+        assert agent.get(first.path).status_code == 404
+
+
+class TestOwnTools:
+    BUILTIN = {"name": "bash", "description": "Run a command.", "inputSchema": {"type": "object"}}
+
+    def test_builtin_loads_and_is_listed(self, agent: Agent) -> None:
+        session = agent.begin(builtin_tools=[self.BUILTIN])
+        listed = session.tools()
+        assert [tool["name"] for tool in listed["tools"]] == ["bash"]
+        assert listed["routes"]["bash"] == ["builtin", "bash"]
+        assert session.state()["loaded"] == [
+            {"name": "bash", "server": "builtin", "reason": "builtin", "turn": 0}
+        ]
+
+    def test_builtin_that_should_be_deferred_is_found_and_loaded(self, agent: Agent) -> None:
+        session = agent.begin(builtin_tools=[{**self.BUILTIN, "shouldDefer": True}])
+        assert session.tools()["tools"] == []
+        found = session.search("run a command")
+        assert found["loaded"] == ["bash"]
+        assert found["matches"][0]["server"] == "builtin"
+        assert session.search("bash")["matches"][0]["name"] == "bash"
+
+    def test_builtin_that_takes_the_search_tools_name_gets_an_ending(self, agent: Agent) -> None:
+        session = agent.begin(builtin_tools=[{"name": "search_tools"}])
+        name = session.tools()["tools"][0]["name"]
+        assert name.startswith("search_tools_")
+        assert session.tools()["search_tool"]["name"] == "search_tools"
+
+    def test_two_of_one_name_are_refused_with_their_place(self, agent: Agent) -> None:
+        answer = agent.call("POST", "/sessions", {"builtin_tools": [self.BUILTIN, self.BUILTIN]})
+        assert answer.status_code == 422
+        assert answer.json()["errors"][0]["place"] == "builtin_tools[1].name"
+
+    def test_builtins_count_in_the_threshold_of_tools(self, agent: Agent) -> None:
+        change_default(mode="auto", threshold_unit="tools", threshold=6)
+        assert agent.begin().state()["active"] is False
+        assert agent.begin(builtin_tools=[self.BUILTIN]).state()["active"] is True
+
+
+class TestVisible:
+    def test_session_narrows_what_it_sees_everywhere(self, agent: Agent) -> None:
+        session = agent.begin(visible=["github/*"])
+        assert session.state()["counts"]["total"] == 3
+        assert session.search("post a message to a channel")["outcome"] == "no_match"
+        assert session.search(f"select:{SEND}")["missing"] == [SEND]
+        assert SEND not in str(session.tools(format="anthropic"))
+
+    def test_session_cannot_widen_its_policy(self, agent: Agent) -> None:
+        change_default(visible=["slack/*"])
+        assert agent.begin(visible=["*"]).state()["counts"]["total"] == 1
+
+    def test_turn_narrows_the_next_turn_only(self, agent: Agent) -> None:
+        session = agent.begin()
+        session.search(f"select:{SEND}")
+        narrowed = session.do("turns", visible=["github/*"])
+        assert (narrowed["counts"]["total"], loaded(narrowed)) == (3, [])
+        widened = session.do("turns")
+        assert (widened["counts"]["total"], loaded(widened)) == (5, [SEND])
+
+
+class TestUnloading:
+    def test_tools_go_after_each_turn_when_the_policy_keeps_none(self, agent: Agent) -> None:
+        change_default(keep_loaded_tools=False)
+        session = agent.begin()
+        session.search(f"select:{SEND}")
+        assert loaded(session.state()) == [SEND]
+        assert loaded(session.do("turns")) == []
+
+    def test_idle_tools_go_and_called_ones_stay(self, agent: Agent) -> None:
+        change_default(unload_after_idle_turns=2)
+        session = agent.begin()
+        session.search(f"select:{SEND},{CREATE}")
+        session.do("turns")
+        assert loaded(session.do("turns", called=["send_message"])) == [SEND, CREATE]
+        assert loaded(session.do("turns")) == [SEND]
+        assert loaded(session.do("turns")) == []
+
+    def test_least_recently_used_go_past_the_limit(self, agent: Agent) -> None:
+        change_default(max_loaded_tools=2)
+        session = agent.begin()
+        session.search(f"select:{SEND}")
+        session.search(f"select:{CREATE}")
+        session.do("turns", called=[SEND])
+        session.search(f"select:{LIST}")
+        assert loaded(session.state()) == [SEND, LIST]
+
+    def test_unload_by_qualified_or_bare_name(self, agent: Agent) -> None:
+        session = agent.begin()
+        session.search(f"select:{SEND},{CREATE},{LIST}")
+        assert loaded(session.do("unload", names=[SEND, "list_issues", "unknown"])) == [CREATE]
+
+    def test_reset_drops_all_and_the_context_used(self, agent: Agent) -> None:
+        change_default(mode="auto", threshold_unit="context_used", threshold=10)
+        session = agent.begin(context_window=1000)
+        assert session.state()["active"] is False
+        assert session.do("turns", context_used=100)["active"] is True
+        assert session.do("turns", context_used=5)["active"] is True
+        session.search(f"select:{SEND}")
+        state = session.do("reset")
+        assert (state["active"], state["context_used"], state["counts"]["discovered"]) == (False, 0, 0)
+
+
+class TestSnapshots:
+    def test_restore_brings_back_order_and_names_what_is_lost(self, agent: Agent) -> None:
+        session = agent.begin()
+        session.search(f"select:{SEND}")
+        session.search(f"select:{CREATE},{READ}")
+        kept = session.snapshot()
+        assert kept["loaded"] == [SEND, CREATE, READ]
+        session.do("turns")
+        session.do("unload", names=[SEND, CREATE])
+        session.search(f"select:{SEND}")
+        tool_settings.change_tool(tool=Tool.objects.get(name="read_file"), actor=COMMAND_LINE, hidden=True)
+        follow()
+        state = session.do("restore", snapshot=kept["id"])
+        assert (loaded(state), state["lost"]) == ([SEND, CREATE], [READ])
+        assert [tool["turn"] for tool in state["loaded"]] == [0, 0]
+
+    def test_deferral_state_comes_back(self, agent: Agent) -> None:
+        change_default(mode="auto", threshold_unit="context_used", threshold=10)
+        session = agent.begin(context_window=1000)
+        session.do("turns", context_used=500)
+        kept = session.snapshot()
+        assert kept["active"] is True
+        session.do("reset")
+        assert session.do("restore", snapshot=kept["id"])["active"] is True
+
+    def test_compaction_takes_a_snapshot_and_keeps_the_tools(self, agent: Agent) -> None:
+        session = agent.begin()
+        session.search(f"select:{SEND}")
+        assert loaded(session.do("compact")) == [SEND]
+        snapshots = agent.read(f"{session.path}/snapshots")["items"]
+        assert [(kept["cause"], kept["loaded"]) for kept in snapshots] == [("compaction", [SEND])]
+
+    def test_compaction_drops_them_where_the_policy_says_so(self, agent: Agent) -> None:
+        change_default(keep_on_compaction=False)
+        session = agent.begin()
+        session.search(f"select:{SEND}")
+        assert loaded(session.do("compact")) == []
+        kept = agent.read(f"{session.path}/snapshots")["items"][0]
+        assert loaded(session.do("restore", snapshot=kept["id"])) == [SEND]
+
+    def test_snapshot_of_another_session_is_not_found(self, agent: Agent) -> None:
+        kept = agent.begin().snapshot()
+        answer = agent.call("POST", f"{agent.begin().path}/restore", {"snapshot": kept["id"]})
+        assert answer.status_code == 404
+
+
+class TestList:
+    def test_pages_through_all_of_this_keys_sessions(self, agent: Agent) -> None:
+        mine = {agent.begin().id for _ in range(5)}
+        make_agent().begin()
+        seen: list[str] = []
+        cursor: str | None = ""
+        while cursor is not None:
+            page = agent.read(f"/sessions?limit=2&cursor={cursor}")
+            seen += [state["id"] for state in page["items"]]
+            cursor = page["next"]
+        assert len(seen) == 5
+        assert set(seen) == mine
+
+    def test_filters_by_how_lately_it_was_seen(self, agent: Agent) -> None:
+        idle, fresh = agent.begin(), agent.begin()
+        AgentSession.objects.filter(pk=idle.id).update(last_seen_at=timezone.now() - timedelta(hours=2))
+        assert [state["id"] for state in agent.read("/sessions?state=active")["items"]] == [fresh.id]
+        assert [state["id"] for state in agent.read("/sessions?state=idle")["items"]] == [idle.id]
+
+    def test_number_of_queries_does_not_grow_with_the_sessions(
+        self, agent: Agent, django_assert_max_num_queries: Any
+    ) -> None:
+        for _ in range(20):
+            agent.begin().search(f"select:{SEND}")
+        with django_assert_max_num_queries(4):
+            assert len(agent.read("/sessions")["items"]) == 20
+
+    def test_foreign_cursor_is_422(self, agent: Agent) -> None:
+        assert agent.get("/sessions?cursor=nonsense").status_code == 422
+
+
+class TestEnd:
+    def test_deleted_session_is_gone(self, agent: Agent) -> None:
+        session = agent.begin()
+        session.search(f"select:{SEND}")
+        assert agent.call("DELETE", session.path).status_code == 204
+        assert agent.get(session.path).status_code == 404
+        assert not LoadedTool.objects.exists()
+
+    def test_expired_sessions_are_removed_and_a_poll_keeps_one_alive(self, agent: Agent) -> None:
+        polled, left = agent.begin(), agent.begin()
+        soon = timezone.now() + timedelta(seconds=5)
+        AgentSession.objects.update(expires_at=soon)
+        polled.tools()
+        records.write_notes()
+        assert eviction.expire(now=soon) == 1
+        assert agent.get(polled.path).status_code == 200
+        assert agent.get(left.path).status_code == 404
+
+
+def test_patch_changes_what_is_given_and_takes_back_what_is_null(agent: Agent) -> None:
+    session = agent.begin(visible=["github/*"], model="gpt-4o")
+    changed = agent.call("PATCH", session.path, {"context_window": 1000}).json()
+    assert (changed["context_window"], changed["model"], changed["counts"]["total"]) == (1000, "gpt-4o", 3)
+    widened = agent.call("PATCH", session.path, {"visible": None, "model": None}).json()
+    assert (widened["model"], widened["counts"]["total"]) == (None, 5)
+    assert widened["version"] > changed["version"] > 1
+
+
+def test_version_grows_with_the_list_and_not_with_a_turn(agent: Agent) -> None:
+    session = agent.begin()
+    assert session.do("turns", context_used=3)["version"] == 1
+    session.search(f"select:{SEND}")
+    assert session.state()["version"] == 2
+    session.search(f"select:{SEND}")
+    assert session.state()["version"] == 2
+    assert session.do("reset")["version"] == 3
