@@ -33,6 +33,7 @@ BAD_SETTINGS = [
     ("TOOLSEARCH_ENCRYPTION_KEY", "canary"),
     ("ALLOWED_HOSTS", "https://tools.example.com/"),
     ("TOOLSEARCH_DATA", "/proc/no/such/place"),
+    ("TOOLSEARCH_DATA", "~nosuchuser/x"),
     ("TOOLSEARCH_STDIO", "npx,,uvx"),
     ("TOOLSEARCH_PRIVATE_ADDRESSES", "some"),
     ("TOOLSEARCH_CONNECT_TIMEOUT", "soon"),

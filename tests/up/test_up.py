@@ -81,6 +81,13 @@ class TestStart:
             )
             assert int(shown.stdout.split()[-1]) == 0
 
+    def test_host_by_name_and_other_allowed_hosts(self, tmp_path: Path) -> None:
+        with running_instance(
+            tmp_path, "--host", "localhost", "--no-demo", ALLOWED_HOSTS="example.com"
+        ) as instance:
+            wait_for(lambda: "ready at http://" in instance.output, within_seconds=40, about=instance)
+        assert "Traceback" not in instance.output
+
     def test_taken_port_is_refused_in_one_line(self, tmp_path: Path) -> None:
         with socket.socket() as holder:
             holder.bind(("127.0.0.1", 0))

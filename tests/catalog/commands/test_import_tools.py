@@ -44,6 +44,23 @@ def test_every_form_is_in_force_when_it_returns(content: str, tmp_path: Path, in
     assert sorted(generations.open_current(index_folder)[1].names) == ["a", "b"]
 
 
+def test_missing_schema_counts_as_an_empty_one(tmp_path: Path) -> None:
+    load(
+        "files",
+        json.dumps([{"name": "a"}, {"name": "b", "inputSchema": {}}, TOOLS[0] | {"name": "c"}]),
+        tmp_path,
+    )
+    chars = dict(Tool.objects.values_list("name", "chars"))
+    assert (chars["a"], chars["b"]) == (len("a{}"), len("b{}"))
+    assert chars["c"] == len('cFirst.{"type":"object"}')
+
+
+def test_empty_list_takes_the_tools_away(tmp_path: Path) -> None:
+    load("files", json.dumps(TOOLS), tmp_path)
+    out, _ = load("files", "[]", tmp_path)
+    assert out == "files: 0 added, 0 changed, 2 gone, 0 unchanged, 0 rejected\n"
+
+
 def test_lines_may_hold_many_servers(tmp_path: Path) -> None:
     lines = [json.dumps({"server": server, **tool}) for server in ("one", "two") for tool in TOOLS]
     load("-", "\n".join(lines), tmp_path)
@@ -76,6 +93,8 @@ def test_bad_definition_is_kept_out_alone_and_reported(tmp_path: Path) -> None:
         ("files", "[1]", r"tools\[0\]: must be an object"),
         ("-", json.dumps(TOOLS), "names no server"),
         ("files", '{"name": "a"}\n{"name": ', "line 2"),
+        ("x" * 101, "[]", "1 to 100 characters"),
+        ("-", '[{"server": "a\\ud800", "name": "x"}]', "1 to 100 characters"),
     ],
 )
 def test_bad_file_changes_nothing(server: str, content: str, message: str, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A config file goes in whole or not at all, comes out again, and twice changes nothing."""
 
 import pytest
+from cryptography.fernet import Fernet
 from pytest_django import Settings
 
 from catalog.access import Role
@@ -144,6 +145,32 @@ class TestExport:
         assert (plan.added, plan.changed, dict(plan.policy_changes)) == ((), (), {})
         connection = connections.read_connection(Server.objects.get(name="linear"))
         assert connection.headers == {"Authorization": f"Bearer {CANARY}"}
+
+
+class TestStolenSecrets:
+    """An editor may change addresses, but not have a stored secret sent to a new one."""
+
+    @pytest.mark.parametrize(
+        "changed",
+        [
+            {"url": "https://evil.example.com/linear?key=${LINEAR_KEY}"},
+            {"type": "sse", "url": "https://mcp.example.com/linear?key=${LINEAR_KEY}"},
+        ],
+    )
+    def test_hidden_values_are_not_kept_for_another_destination(self, changed: dict[str, str]) -> None:
+        load()
+        export = config.export_config(dialect=Dialect.PIZZAPI, policy_slug="default", actor=COMMAND_LINE)
+        hidden = export.document["mcpServers"]["linear"]  # type: ignore[index]
+        editor = Actor(label="editor", role=Role.EDITOR)
+        load({"mcpServers": {"linear": {**hidden, **changed}}}, actor=editor)
+        connection = connections.read_connection(Server.objects.get(name="linear"))
+        assert CANARY not in str([connection.url, *connection.headers.values()])
+
+    def test_lost_encryption_key_lets_secrets_be_entered_again(self, settings: Settings) -> None:
+        load()
+        settings.ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+        assert load().changed == ("github", "linear")
+        assert connections.read_connection(Server.objects.get(name="github")).env == {"GITHUB_TOKEN": CANARY}
 
 
 class TestAtRest:

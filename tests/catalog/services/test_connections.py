@@ -35,6 +35,13 @@ def test_connection_comes_back_whole_and_shows_no_secret() -> None:
     assert "canary" not in str(list(Server.objects.values()))
 
 
+def test_token_in_the_path_is_not_shown() -> None:
+    url = "https://mcp.example.com/s/ghp_0123456789abcdefABCDEF0123456789abcd/mcp"
+    server = store(Connection(Transport.HTTP, url=url))
+    assert "ghp_" not in server.url
+    assert connections.read_connection(server).url == url
+
+
 def test_nothing_secret_seals_nothing() -> None:
     assert store(Connection(Transport.HTTP, url="https://mcp.example.com/path")).sealed == ""
 

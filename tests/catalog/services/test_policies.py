@@ -9,6 +9,7 @@ from catalog.selectors.facts import read_policy
 from catalog.services import policies
 from catalog.services.changes import COMMAND_LINE, Actor
 from sessions.services import keys
+from tests.rows import make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -48,6 +49,11 @@ class TestChange:
             change(mode="sometimes", max_results=99)
         assert {problem.place for problem in caught.value.errors} == {"policy.mode", "policy.max_results"}
         assert default().mode == "always"
+
+    def test_search_tool_cannot_take_a_tools_name(self) -> None:
+        tool = make_tool()
+        with pytest.raises(Conflict, match="needs one of its own"):
+            change(search_tool_name=tool.qualified_name)
 
     def test_slug_stays(self) -> None:
         with pytest.raises(InvalidInput, match="cannot be changed"):

@@ -110,6 +110,23 @@ class TestFailure:
         assert waits == sorted(waits)
         assert waits[-1] > waits[0] * 4
 
+    def test_mistake_of_ours_is_shown_and_tried_again(self) -> None:
+        def stumble(connection: Connection, **_: object) -> Listing:
+            raise ZeroDivisionError("a secret might be in here")
+
+        server = stdio_server()
+        record = run(server, stumble)
+        assert record.error == "The refresh failed (ZeroDivisionError): see the worker's log"
+        assert server.status == "failing"
+        assert Job.objects.get(kind=JobKind.REFRESH_SERVER).state == "waiting"
+
+    def test_introduction_longer_than_its_columns_is_cut(self) -> None:
+        server = stdio_server()
+        long = "x" * 500
+        listing = Listing((), server_title=long, server_version=long, protocol_version=long)
+        run(server, lambda *_, **__: listing)
+        assert (len(server.title), len(server.version), len(server.protocol_version)) == (200, 100, 40)
+
     def test_lost_encryption_key_is_said_in_words(self, settings: Settings) -> None:
         server = stdio_server()
         connections.write_connection(server, Connection(Transport.STDIO, command="fixture", args=("secret",)))
@@ -155,6 +172,12 @@ class TestDue:
         make_server(next_refresh_at=past)
         assert refresh.request_due_refreshes(now=timezone.now()) == 1
         assert Job.objects.get().subject == due.pk
+
+    def test_refresh_under_way_is_not_asked_for_again(self) -> None:
+        server = stdio_server(next_refresh_at=timezone.now() - timedelta(minutes=1))
+        job = refresh.request_refresh(server=server)
+        jobs.claim_job(job_id=job.pk, holder="worker")
+        assert refresh.request_due_refreshes(now=timezone.now()) == 0
 
     def test_disabled_meanwhile_is_left_alone(self) -> None:
         server = stdio_server()

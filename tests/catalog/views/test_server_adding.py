@@ -1,4 +1,4 @@
-"""Adding servers in the console: the dry run before the import, mistakes with their places, no secret shown."""
+"""Adding servers in the console: the dry run first, mistakes with their places, and no secret shown."""
 
 import json
 from typing import Any
