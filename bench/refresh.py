@@ -1,4 +1,4 @@
-"""What a refresh costs past the network: storing 50-tool servers for the first time, and again with nothing changed.
+"""What a refresh costs past the network: 50-tool servers stored for the first time, and again unchanged.
 
     python -m bench.refresh [TOOLS …]
 

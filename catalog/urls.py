@@ -3,7 +3,9 @@
 from django.urls import path
 
 from catalog.views import (
+    bulk,
     changes,
+    exports,
     policies,
     policy_editing,
     server_adding,
@@ -26,6 +28,9 @@ urlpatterns = [
     path("servers/<path:name>/delete/", server_editing.server_delete, name="server_delete"),
     path("servers/<path:name>/", servers.server_detail, name="server_detail"),
     path("tools/", tools.tool_list, name="tool_list"),
+    path("tools.csv", exports.tools_csv, name="tools_csv"),
+    path("tools.json", exports.tools_json, name="tools_json"),
+    path("bulk-edit/", bulk.bulk_edit, name="bulk_edit"),
     path("tools/<str:qualified_name>/", tools.tool_detail, name="tool_detail"),
     path("tools/<str:qualified_name>/settings/", tools.tool_settings_change, name="tool_settings_change"),
     path("policies/", policies.policy_list, name="policy_list"),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from csp.constants import NONE, SELF
-from kombu import Queue
+from kombu.entity import Queue
 
 from catalog.sealing import derive_key, read_or_create_key
 from toolsearch_site.environment import BadSetting, Environment, read_environment
@@ -139,7 +139,7 @@ CACHE_IS_SHARED = ENVIRONMENT.cache_url is not None
 BROKER_FOLDER = DATA_FOLDER / "broker"
 # A worker that is not told which queues to serve serves both.
 REFRESH_QUEUE = "refresh"
-CELERY_TASK_QUEUES = [Queue("celery"), Queue(REFRESH_QUEUE)]
+CELERY_TASK_QUEUES = [Queue(name) for name in ("celery", REFRESH_QUEUE)]  # type: ignore[no-untyped-call]
 CELERY_BROKER_URL = ENVIRONMENT.broker_url or "filesystem://localhost"
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True

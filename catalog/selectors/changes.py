@@ -81,14 +81,23 @@ def list_differences(before: Mapping[str, object], after: Mapping[str, object]) 
     return [
         Difference(
             field=field,
-            before=before.get(field),
-            after=after.get(field),
+            before=_count_ids(before.get(field)),
+            after=_count_ids(after.get(field)),
             had_before=field in before,
             has_after=field in after,
         )
         for field in sorted({*before, *after})
         if field not in before or field not in after or before[field] != after[field]
     ]
+
+
+def _count_ids(value: object) -> object:
+    """A change of many tools keeps their ids by value, which tell a reader nothing but their number."""
+    if not isinstance(value, dict):
+        return value
+    return ", ".join(
+        f"{kept} ({len(ids):,})" if isinstance(ids, list) else f"{kept} {ids}" for kept, ids in value.items()
+    )
 
 
 def _row(change: Change) -> ChangeRow:

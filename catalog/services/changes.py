@@ -41,11 +41,11 @@ def record(
     action: Action,
     before: Mapping[str, object] | None = None,
     after: Mapping[str, object] | None = None,
-) -> None:
+) -> Change:
     """Keep what differs between before and after. Neither may hold a secret: callers mask them."""
     before, after = before or {}, after or {}
     differing = [field for field in {*before, *after} if before.get(field) != after.get(field)]
-    Change.objects.create(
+    return Change.objects.create(
         actor=actor.label,
         user=actor.user,
         subject=subject,

@@ -7,7 +7,7 @@ from catalog.domain.choices import Loading
 from catalog.domain.errors import Conflict
 from catalog.models import Change, Policy, Server, Tool
 from catalog.models.changes import Action, Subject
-from catalog.services import changes, policies, server_settings, servers, tool_settings
+from catalog.services import bulk, changes, policies, server_settings, servers, tool_settings
 
 Undo = Callable[[Change, changes.Actor], None]
 
@@ -32,6 +32,8 @@ def _find_undo(change: Change) -> Undo | None:
         return None
     if change.subject == Subject.POLICY:
         return _undo_policy
+    if bulk.is_bulk(change):
+        return _undo_bulk
     for subject, known, undo in _UNDOS:
         if change.subject == subject and fields <= known:
             return undo
@@ -72,6 +74,11 @@ def _undo_tool(change: Change, actor: changes.Actor) -> None:
         keywords=before.get("keywords"),
         hidden=before.get("hidden"),
     )
+
+
+def _undo_bulk(change: Change, actor: changes.Actor) -> None:
+    if bulk.restore_tools(change=change, actor=actor) is None:
+        raise Conflict("every one of these tools has changed since")
 
 
 def _undo_policy(change: Change, actor: changes.Actor) -> None:

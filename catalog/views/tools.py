@@ -77,6 +77,7 @@ def _show_tool(
 ) -> HttpResponse:
     context = {
         "tool": tool,
+        "tags": tools.tags_of([tool]).get(tool.pk, []),
         "form": form,
         "tree": grow_tree(tool.input_schema),
         "output_tree": grow_tree(tool.output_schema or {}),

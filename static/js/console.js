@@ -68,6 +68,33 @@ function onClick(event) {
   if (toast && !event.target.closest("button")) toast.remove();
 }
 
+// Ticks of a list: the head's box ticks them all, and the button says how many there are.
+function countTicks(name) {
+  const boxes = [...document.querySelectorAll(`tbody input[type=checkbox][name="${name}"]`)];
+  const ticked = boxes.filter((box) => box.checked).length;
+  for (const button of document.querySelectorAll(`[data-counts="${name}"]`)) {
+    button.querySelector("[data-count]").textContent = ticked ? ` (${ticked})` : "";
+    button.disabled = ticked === 0;
+  }
+  for (const head of document.querySelectorAll(`[data-ticks="${name}"]`)) {
+    head.checked = ticked > 0 && ticked === boxes.length;
+    head.indeterminate = ticked > 0 && ticked < boxes.length;
+  }
+}
+
+function onTick(event) {
+  const head = event.target.closest("[data-ticks]");
+  if (head) {
+    const boxes = document.querySelectorAll(`tbody input[type=checkbox][name="${head.dataset.ticks}"]`);
+    for (const box of boxes) box.checked = head.checked;
+  }
+  countAllTicks();
+}
+
+function countAllTicks() {
+  for (const button of document.querySelectorAll("[data-counts]")) countTicks(button.dataset.counts);
+}
+
 function showToast(text) {
   const toast = document.getElementById("toast-template").content.firstElementChild.cloneNode(true);
   toast.querySelector("div").textContent = text;
@@ -100,13 +127,16 @@ function start() {
   document.addEventListener("change", (event) => {
     const form = event.target.closest("[data-submits-on-change]");
     if (form) form.requestSubmit();
+    if (event.target.type === "checkbox") onTick(event);
   });
+  countAllTicks();
   document.addEventListener("htmx:responseError", (event) => {
     showToast(`The server answered with an error (${event.detail.xhr.status}). Reload the page to see it.`);
   });
   document.addEventListener("htmx:sendError", () => showToast("The server cannot be reached."));
   document.addEventListener("htmx:afterSwap", () => {
     for (const element of document.querySelectorAll("[data-needs-script]")) element.hidden = false;
+    countAllTicks();
   });
 }
 

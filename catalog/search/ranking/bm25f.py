@@ -110,7 +110,9 @@ def _add_meaning(task: Task, by_words: Scores) -> Scores:
     coarse += by_words
     if task.allowed is not None:
         coarse[~task.allowed] = _NEVER
-    rows = _pick_best(coarse, max(_CANDIDATES, task.count * _CANDIDATES_PER_RESULT))
+    wanted_rows = max(_CANDIDATES, task.count * _CANDIDATES_PER_RESULT)
+    # Those best by words are judged too, however far their meaning seems: words rule where they match.
+    rows = np.union1d(_pick_best(coarse, wanted_rows), _pick_matching(by_words, task.count))
     scores = np.zeros_like(by_words)
     scores[rows] = by_words[rows] + _value(compiled.vectors[rows] @ wanted[0])
     if task.allowed is not None:
@@ -129,3 +131,8 @@ def _pick_best(scores: Scores, count: int) -> Rows:
     if count >= len(scores):
         return np.arange(len(scores))
     return np.sort(np.argpartition(scores, len(scores) - count)[len(scores) - count :])
+
+
+def _pick_matching(by_words: Scores, count: int) -> Rows:
+    matching = np.flatnonzero(by_words > 0)
+    return matching[_pick_best(by_words[matching], count)]

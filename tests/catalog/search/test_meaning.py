@@ -72,6 +72,26 @@ def test_meaning_is_part_of_the_explanation() -> None:
     assert sum(part.score for part in hit.parts) == pytest.approx(hit.score, rel=1e-3)
 
 
+class Contrary:
+    """Holds everything for rather near to a query, except what speaks of zebras, which it holds for the opposite."""
+
+    name = "contrary-1"
+    dimensions = 2
+    coarse_dimensions = 2
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        rows = [(1, 0) if text == "zebra" else (-1, 0) if "zebra" in text else (0.6, 0.8) for text in texts]
+        return np.array(rows, dtype=np.float32)
+
+
+def test_a_tool_with_the_words_is_judged_however_far_its_meaning() -> None:
+    others = [make_tool(number, "s", f"tool{number}", "something else") for number in range(3000)]
+    zebras = [make_tool(5000 + number, "zoo", f"z{number}", "feed the zebra") for number in range(3)]
+    compiled = compile_documents([*others, *zebras], Contrary())
+    outcome = answer(compiled, SearchRequest(parse_query("zebra")), Contrary())
+    assert {hit.id for hit in outcome.hits} >= {5000, 5001, 5002}
+
+
 def test_the_name_stands_out_in_what_is_encoded() -> None:
     text = describe(make_tool(1, "gitHub", "createIssue", "d" * 1000, keywords="k"))
     assert text.count("create Issue") == 2

@@ -1,0 +1,54 @@
+"""What to set on many tools at once."""
+
+from django import forms
+from django.utils.text import capfirst
+
+from catalog.domain.choices import Loading
+from catalog.domain.errors import InvalidInput
+from catalog.services.bulk import BulkEdit
+
+KEEP = ""
+SHOWN, HIDDEN = "shown", "hidden"
+TEXT = {"class": "form-control", "autocomplete": "off"}
+
+
+class BulkForm(forms.Form):
+    loading = forms.ChoiceField(
+        required=False,
+        choices=[
+            (KEEP, "Leave as it is"),
+            (Loading.INHERIT, "Inherit"),
+            (Loading.ALWAYS, "Always load"),
+            (Loading.DEFER, "Defer"),
+        ],
+        widget=forms.Select({"class": "form-select"}),
+    )
+    visibility = forms.ChoiceField(
+        required=False,
+        choices=[(KEEP, "Leave as it is"), (HIDDEN, "Hide"), (SHOWN, "Show")],
+        help_text="A hidden tool is in no list, no sum and no search.",
+        widget=forms.Select({"class": "form-select"}),
+    )
+    add_tags = forms.CharField(
+        label="Add tags",
+        required=False,
+        max_length=1000,
+        help_text="Separated by commas. For filtering here; agents never see them.",
+        widget=forms.TextInput(TEXT),
+    )
+    remove_tags = forms.CharField(
+        label="Take tags away", required=False, max_length=1000, widget=forms.TextInput(TEXT)
+    )
+
+    def edit(self) -> BulkEdit:
+        given = self.cleaned_data
+        return BulkEdit(
+            loading=Loading(given["loading"]) if given["loading"] else None,
+            hidden=given["visibility"] == HIDDEN if given["visibility"] else None,
+            add_tags=tuple(given["add_tags"].split(",")) if given["add_tags"] else (),
+            remove_tags=tuple(given["remove_tags"].split(",")) if given["remove_tags"] else (),
+        )
+
+    def tell(self, invalid: InvalidInput) -> None:
+        for problem in invalid.errors:
+            self.add_error("add_tags", capfirst(problem.message))

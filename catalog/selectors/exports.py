@@ -1,0 +1,67 @@
+"""The tools of a filter as rows of a file, read while they are written: never all of them in memory."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from catalog.models import Decision, ToolTag
+from catalog.selectors.tools import ORDERS, ToolFilter, matching_tools
+
+READ_AT_ONCE_ROWS = 1000
+_FIELDS = (
+    "name",
+    "qualified_name",
+    "title",
+    "description",
+    "chars",
+    "loading",
+    "hidden",
+    "gone_at",
+    "server__name",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRow:
+    """`decision` and `reason` are empty where the policy does not list the tool."""
+
+    name: str  # qualified
+    server: str
+    tool: str
+    title: str
+    description: str
+    tokens: int
+    characters: int
+    loading: str
+    state: str
+    decision: str
+    reason: str
+    tags: tuple[str, ...]
+
+
+def export_rows(wanted: ToolFilter) -> Iterator[ExportRow]:
+    decided = {
+        tool_id: (outcome, reason)
+        for tool_id, outcome, reason in Decision.objects.filter(policy=wanted.policy).values_list(
+            "tool_id", "outcome", "reason"
+        )
+    }
+    tags: dict[int, list[str]] = {}
+    for tool_id, tag in ToolTag.objects.values_list("tool_id", "name"):
+        tags.setdefault(tool_id, []).append(tag)
+    tools = matching_tools(wanted).order_by(*ORDERS[wanted.sort]).select_related("server").only(*_FIELDS)
+    for tool in tools.iterator(chunk_size=READ_AT_ONCE_ROWS):
+        decision, reason = decided.get(tool.pk, ("", ""))
+        yield ExportRow(
+            name=tool.qualified_name,
+            server=tool.server.name,
+            tool=tool.name,
+            title=tool.title,
+            description=tool.description,
+            tokens=tool.tokens,
+            characters=tool.chars,
+            loading=str(tool.loading),
+            state=str(tool.state),
+            decision=decision,
+            reason=reason,
+            tags=tuple(tags.get(tool.pk, ())),
+        )

@@ -1,0 +1,155 @@
+"""Settings and tags of many tools at once: one transaction, few queries, one record that can be taken back.
+
+A record's `before` and `after` hold, field by field, the ids of the tools by their value. Only tools that
+change are in it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from catalog.access import Role
+from catalog.domain.choices import Loading
+from catalog.domain.errors import InvalidInput
+from catalog.models import Change, Tool, ToolTag
+from catalog.models.changes import Action, Subject
+from catalog.services import changes, decisions
+from catalog.services.tools import mark_facts_changed
+from catalog.services.writing import catalog_writing
+
+MAX_TAGS = 20
+MAX_TAG_CHARS = 40
+BATCH_IDS = 2000
+YES, NO = "yes", "no"
+LOADING, HIDDEN, TAG = "loading", "hidden", "tag "
+
+# Ids of tools by the value a field of theirs has or gets.
+Values = Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class BulkEdit:
+    """What to set on every tool; unset leaves it as it is."""
+
+    loading: Loading | None = None
+    hidden: bool | None = None
+    add_tags: tuple[str, ...] = ()
+    remove_tags: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return self == BulkEdit()
+
+
+@catalog_writing()
+def change_tools(*, tool_ids: Sequence[int], edit: BulkEdit, actor: changes.Actor) -> Change | None:
+    """None where every tool was so already. Raises InvalidInput for a tag that cannot be."""
+    changes.require(actor, Role.EDITOR)
+    wanted = {field: {value: tool_ids} for field, value in _fields_of(edit).items()}
+    return _assign(wanted, actor)
+
+
+@catalog_writing()
+def restore_tools(*, change: Change, actor: changes.Actor) -> Change | None:
+    """Give the tools of a bulk change what they had before, those aside that were changed since."""
+    changes.require(actor, Role.EDITOR)
+    wanted: dict[str, Values] = {}
+    for field, values in change.before.items():
+        set_then = {tool_id: value for value, ids in change.after[field].items() for tool_id in ids}
+        present = _read(field, list(set_then))
+        kept = {tool_id for tool_id, value in present.items() if value == set_then[tool_id]}
+        wanted[field] = {value: [one for one in ids if one in kept] for value, ids in values.items()}
+    return _assign(wanted, actor)
+
+
+def is_bulk(change: Change) -> bool:
+    return change.subject == Subject.TOOL and all(isinstance(value, dict) for value in change.before.values())
+
+
+def _fields_of(edit: BulkEdit) -> dict[str, str]:
+    fields = {TAG + tag: YES for tag in _clean_tags(edit.add_tags)}
+    fields |= {TAG + tag: NO for tag in _clean_tags(edit.remove_tags)}
+    if edit.loading is not None:
+        fields[LOADING] = str(edit.loading)
+    if edit.hidden is not None:
+        fields[HIDDEN] = YES if edit.hidden else NO
+    return fields
+
+
+def _clean_tags(tags: Sequence[str]) -> list[str]:
+    cleaned = list(dict.fromkeys(" ".join(tag.split()) for tag in tags if tag.strip()))
+    if len(cleaned) > MAX_TAGS:
+        raise InvalidInput.at("tags", f"at most {MAX_TAGS} tags at once")
+    if any(len(tag) > MAX_TAG_CHARS or not tag.isprintable() for tag in cleaned):
+        raise InvalidInput.at("tags", f"each at most {MAX_TAG_CHARS} characters that can be seen")
+    return cleaned
+
+
+def _assign(wanted: Mapping[str, Values], actor: changes.Actor) -> Change | None:
+    before: dict[str, dict[str, list[int]]] = {}
+    after: dict[str, dict[str, list[int]]] = {}
+    for field, values in wanted.items():
+        for value, ids in values.items():
+            _assign_one(field, value, ids, before, after)
+    touched = {tool_id for values in after.values() for ids in values.values() for tool_id in ids}
+    if not touched:
+        return None
+    if LOADING in after or HIDDEN in after:
+        for batch in _batches(touched):
+            mark_facts_changed(Tool.objects.filter(pk__in=batch))
+        decisions.request_decisions()
+    name = f"{len(touched):,} tool{'' if len(touched) == 1 else 's'}"
+    return changes.record(
+        actor=actor, subject=Subject.TOOL, name=name, action=Action.CHANGED, before=before, after=after
+    )
+
+
+def _assign_one(
+    field: str,
+    value: str,
+    ids: Sequence[int],
+    before: dict[str, dict[str, list[int]]],
+    after: dict[str, dict[str, list[int]]],
+) -> None:
+    differing = {tool_id: old for tool_id, old in _read(field, ids).items() if old != value}
+    if not differing:
+        return
+    _write(field, value, differing)
+    after.setdefault(field, {})[value] = sorted(differing)
+    for tool_id, old in sorted(differing.items()):
+        before.setdefault(field, {}).setdefault(old, []).append(tool_id)
+
+
+def _read(field: str, ids: Iterable[int]) -> dict[int, str]:
+    """The field's value by id, of the tools that are there."""
+    found: dict[int, str] = {}
+    for batch in _batches(ids):
+        rows = Tool.objects.filter(pk__in=batch)
+        if field == LOADING:
+            found |= dict(rows.values_list("pk", "loading"))
+        elif field == HIDDEN:
+            found |= {pk: YES if hidden else NO for pk, hidden in rows.values_list("pk", "hidden")}
+        else:
+            found |= dict.fromkeys(rows.values_list("pk", flat=True), NO)
+            tagged = ToolTag.objects.filter(tool__in=batch, name=field.removeprefix(TAG))
+            found |= dict.fromkeys(tagged.values_list("tool_id", flat=True), YES)
+    return found
+
+
+def _write(field: str, value: str, ids: Iterable[int]) -> None:
+    tag = field.removeprefix(TAG)
+    for batch in _batches(ids):
+        rows = Tool.objects.filter(pk__in=batch)
+        if field == LOADING:
+            rows.update(loading=value)
+        elif field == HIDDEN:
+            rows.update(hidden=value == YES)
+        elif value == YES:
+            ToolTag.objects.bulk_create(ToolTag(tool_id=tool_id, name=tag) for tool_id in batch)
+        else:
+            ToolTag.objects.filter(tool__in=batch, name=tag).delete()
+
+
+def _batches(ids: Iterable[int]) -> Iterator[list[int]]:
+    ordered = sorted(ids)
+    for start in range(0, len(ordered), BATCH_IDS):
+        yield ordered[start : start + BATCH_IDS]

@@ -1,0 +1,95 @@
+"""Editing many tools: those ticked, or everything a filter matches. The URL says which."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from catalog import tasks
+from catalog.access import Role, role_required
+from catalog.domain.errors import InvalidInput
+from catalog.forms.bulk import BulkForm
+from catalog.forms.filters import ToolFilterForm
+from catalog.models import Tool
+from catalog.selectors import tools
+from catalog.selectors.bulk import preview_bulk
+from catalog.selectors.tools import ToolFilter
+from catalog.services import bulk
+from catalog.views.pages import actor_of, render_page
+
+ALL, TICKED = "all", "tool"
+NAMES_SHOWN = 12
+
+
+@require_http_methods(["GET", "POST"])
+@role_required(Role.EDITOR)
+def bulk_edit(request: HttpRequest) -> HttpResponse:
+    """POST looks at what the form would do; with `step` apply it does it."""
+    wanted = ToolFilterForm(request.GET).wanted()
+    tool_ids = _choose(request.GET, wanted)
+    if not tool_ids:
+        messages.error(request, "Tick the tools to edit first.")
+        return redirect(_list_address(request.GET))
+    if request.method != "POST":
+        return _show(request, wanted, tool_ids, BulkForm())
+    form = BulkForm(request.POST)
+    if request.POST.get("step") != "apply":
+        return _show(request, wanted, tool_ids, form)
+    if form.is_valid() and _apply(request, tool_ids, form):
+        return redirect(_list_address(request.GET))
+    return _show(request, wanted, tool_ids, form, status=422)
+
+
+def _choose(query: QueryDict, wanted: ToolFilter) -> list[int]:
+    if ALL in query:
+        return list(tools.matching_tools(wanted).values_list("pk", flat=True))
+    ticked = [int(tool_id) for tool_id in query.getlist(TICKED) if tool_id.isdecimal()]
+    return list(Tool.objects.filter(pk__in=ticked[: bulk.BATCH_IDS]).values_list("pk", flat=True))
+
+
+def _apply(request: HttpRequest, tool_ids: list[int], form: BulkForm) -> bool:
+    """False where the engine refuses; the form then says why."""
+    try:
+        change = bulk.change_tools(tool_ids=tool_ids, edit=form.edit(), actor=actor_of(request))
+    except InvalidInput as invalid:
+        form.tell(invalid)
+        return False
+    if change is None:
+        messages.info(request, "Nothing was different, so nothing was changed.")
+        return True
+    tasks.wake_workers_on_commit()
+    messages.success(request, f"Changed {change.name}.", extra_tags=str(change.pk))
+    return True
+
+
+def _show(
+    request: HttpRequest, wanted: ToolFilter, tool_ids: list[int], form: BulkForm, *, status: int = 200
+) -> HttpResponse:
+    chosen = Tool.objects.filter(pk__in=tool_ids[:NAMES_SHOWN]).select_related("server")
+    context: dict[str, object] = {
+        "form": form,
+        "count": len(tool_ids),
+        "names": [tool.qualified_name for tool in chosen.only("qualified_name", "server__name")],
+        "left_out": len(tool_ids[NAMES_SHOWN:]),
+        "policy": wanted.policy,
+        "back": _list_address(request.GET),
+        "section": "tools",
+    }
+    if form.is_valid() and wanted.policy is not None:
+        edit = form.edit()
+        context["edit"] = edit
+        context["dry_run"] = preview_bulk(
+            policy=wanted.policy, tool_ids=tool_ids, loading=edit.loading, hidden=edit.hidden
+        )
+    return render_page(
+        request, "catalog/bulk_edit.html", "catalog/_bulk_preview.html", context, status=status
+    )
+
+
+def _list_address(query: QueryDict) -> str:
+    """The list as it was filtered, without what was ticked."""
+    kept = query.copy()
+    for name in (ALL, TICKED):
+        kept.pop(name, None)
+    return f"{reverse('tool_list')}?{kept.urlencode()}" if kept else reverse("tool_list")

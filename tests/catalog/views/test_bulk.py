@@ -1,0 +1,126 @@
+"""Editing many tools in the console: those ticked, or what a filter matches; a look first, and an undo."""
+
+import pytest
+from django.test import Client
+
+from catalog.access import Role
+from catalog.domain.choices import Loading
+from catalog.models import Change, Tool, ToolTag
+from catalog.services import decisions
+from tests.pages import HTMX, broken_rules, signed_in, text_of, visible_text
+from tests.rows import make_server, make_tool
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def tools() -> list[Tool]:
+    """Two tools of github, one of slack, 1,000 tokens each, all deferred."""
+    github, slack = make_server(name="github"), make_server(name="slack")
+    made = [
+        make_tool(server=server, name=name, description="x" * (3998 - len(name)))
+        for server, name in ((github, "one"), (github, "two"), (slack, "send"))
+    ]
+    decisions.bring_up_to_date()
+    return made
+
+
+def ticked(tools: list[Tool]) -> str:
+    return "/bulk-edit/?" + "&".join(f"tool={tool.pk}" for tool in tools)
+
+
+class TestLook:
+    def test_opens_with_what_is_to_be_edited(self, tools: list[Tool]) -> None:
+        response = signed_in(Role.EDITOR).get(ticked(tools[:2]))
+        page = visible_text(response)
+        assert "Edit 2 tools" in page
+        assert "mcp__github__two" in page
+        assert "mcp__slack__send" not in page
+        assert "Nothing yet" in page
+        assert not broken_rules(response)
+
+    def test_filter_is_read_from_the_url(self, tools: list[Tool]) -> None:
+        client = signed_in(Role.EDITOR)
+        assert "Edit 2 tools" in visible_text(client.get("/bulk-edit/?all=1&server=github"))
+        assert "Edit 3 tools" in visible_text(client.get("/bulk-edit/?all=1"))
+
+    def test_tells_what_flips_and_stores_nothing(self, tools: list[Tool]) -> None:
+        response = signed_in(Role.EDITOR).post(ticked(tools[:2]), {"loading": "always"}, headers=HTMX)
+        page = visible_text(response)
+        assert "<html" not in text_of(response)
+        assert "2,000 tokens, now 0" in page
+        assert "2 tools flip." in page
+        assert "github +2 – +2,000" in page
+        assert not Tool.objects.exclude(loading=Loading.INHERIT).exists()
+
+    def test_hiding_and_showing_are_looked_at_too(self, tools: list[Tool]) -> None:
+        Tool.objects.filter(pk=tools[0].pk).update(loading="always")
+        Tool.objects.filter(pk=tools[1].pk).update(loading="always", hidden=True)
+        client = signed_in(Role.EDITOR)
+        hidden = client.post(ticked(tools), {"visibility": "hidden"}, headers=HTMX)
+        assert "0 tokens, now 1,000" in visible_text(hidden)
+        shown = client.post(ticked(tools), {"visibility": "shown"}, headers=HTMX)
+        assert "2,000 tokens, now 1,000" in visible_text(shown)
+
+    def test_without_script_it_is_a_page(self, tools: list[Tool]) -> None:
+        response = signed_in(Role.EDITOR).post(ticked(tools), {"loading": "always", "step": "look"})
+        assert "<html" in text_of(response)
+        assert "3 tools flip." in visible_text(response)
+
+    @pytest.mark.parametrize("query", ["", "?tool=x", "?tool=999999", "?all=1&q=nothing"])
+    def test_nothing_ticked_leads_back(self, query: str) -> None:
+        response = signed_in(Role.EDITOR).get(f"/bulk-edit/{query}", follow=True)
+        assert "Tick the tools to edit first." in visible_text(response)
+
+
+class TestApply:
+    def test_changes_and_leads_back_with_an_undo(self, tools: list[Tool]) -> None:
+        client = signed_in(Role.EDITOR)
+        values = {"loading": "defer", "visibility": "", "add_tags": "docs, team a", "step": "apply"}
+        response = client.post("/bulk-edit/?all=1&server=github", values, follow=True)
+        assert response.redirect_chain == [("/tools/?server=github", 302)]
+        assert "Changed 2 tools." in visible_text(response)
+        assert Tool.objects.filter(loading="defer").count() == 2
+        assert ToolTag.objects.count() == 4
+        change = Change.objects.get()
+        assert f'action="/changes/{change.pk}/undo/"' in text_of(response)
+        client.post(f"/changes/{change.pk}/undo/")
+        assert not Tool.objects.filter(loading="defer").exists()
+        assert not ToolTag.objects.exists()
+
+    def test_record_tells_numbers_not_ids(self, tools: list[Tool]) -> None:
+        client = signed_in(Role.EDITOR)
+        client.post(ticked(tools), {"loading": "defer", "add_tags": "docs", "step": "apply"})
+        page = visible_text(client.get("/changes/"))
+        assert "tool 3 tools loading inherit (3) → defer (3) tag docs no (3) → yes (3)" in page
+
+    def test_nothing_different_is_told(self, tools: list[Tool]) -> None:
+        response = signed_in(Role.EDITOR).post(ticked(tools), {"step": "apply"}, follow=True)
+        assert "nothing was changed" in visible_text(response)
+
+    @pytest.mark.parametrize(
+        ("values", "message"),
+        [({"add_tags": "x" * 41}, "Each at most 40 characters"), ({"loading": "maybe"}, "Select a valid")],
+    )
+    def test_mistake_is_told_in_place(self, tools: list[Tool], values: dict[str, str], message: str) -> None:
+        response = signed_in(Role.EDITOR).post(ticked(tools), {**values, "step": "apply"})
+        assert response.status_code == 422
+        assert message in visible_text(response)
+        assert not Change.objects.exists()
+
+
+def test_others_are_refused(client: Client, tools: list[Tool]) -> None:
+    address = ticked(tools)
+    assert client.get(address).status_code == 302
+    assert signed_in(Role.VIEWER).get(address).status_code == 403
+    assert signed_in(Role.VIEWER).post(address, {"loading": "defer", "step": "apply"}).status_code == 403
+    assert signed_in(Role.EDITOR).delete(address).status_code == 405
+    assert not Change.objects.exists()
+
+
+@pytest.mark.parametrize(("role", "offered"), [(Role.VIEWER, False), (Role.EDITOR, True)])
+def test_list_offers_it_to_editors(tools: list[Tool], role: Role, offered: bool) -> None:
+    page = text_of(signed_in(role).get("/tools/?server=github"))
+    assert ('action="/bulk-edit/"' in page) is offered
+    assert ('type="checkbox"' in page) is offered
+    assert ("Edit the 2 that match" in page) is offered
