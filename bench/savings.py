@@ -4,8 +4,8 @@
 
 On the demo catalog and on the first tools of `catalog-10k` below TOOLSEARCH_BENCH_DATA. `stub` sends names
 and descriptions with empty schemas; `index` our search tool and a prompt that names and describes every tool;
-`mcp` our search tool and the default prompt. Every number is the contract's: characters by four, of all that is
-put in front of the model. Exits 1 when a saving that the seeds claim is not beaten on comparable input.
+`mcp` our search tool and the default prompt. Each number is the contract's: a quarter of the characters put
+in front of the model. Exits 1 when a saving that the seeds claim is not beaten on comparable input.
 """
 
 import json
@@ -58,7 +58,7 @@ class Claim:
 
 CLAIMS = (
     Claim("stubs, 19 tools: 39%", 0.39, "first 19", "stub"),
-    Claim("an index of names and short descriptions, 77,000 to 8,700 tokens: 89%", 0.89, "first 150", "index"),
+    Claim("an index of names and descriptions, 77,000 to 8,700 tokens: 89%", 0.89, "first 150", "index"),
     Claim("147 deferred tools, 90,000 to 15,000 tokens: 83%", 0.83, "first 150", "index"),
 )
 

@@ -1,5 +1,7 @@
 """Filters of lists, as they stand in the URL."""
 
+from datetime import datetime, timedelta
+
 from django import forms
 
 from catalog.domain.choices import Loading, Outcome, Reason
@@ -13,6 +15,13 @@ from catalog.selectors.tools import ToolFilter, ToolSort
 
 ANY_STATE = "any"
 SELECT = {"class": "form-select"}
+PERIODS = {
+    "": "Any time",
+    "1": "Last hour",
+    "24": "Last 24 hours",
+    "168": "Last 7 days",
+    "720": "Last 30 days",
+}
 SIZES_TOKENS = (100, 250, 500, 1000, 2500)
 
 
@@ -118,12 +127,17 @@ class ChangeFilterForm(FilterForm):
         choices=[("", "Any action"), *Action.choices],
         widget=forms.Select({**SELECT, "aria-label": "Action"}),
     )
+    when = forms.ChoiceField(
+        required=False, choices=list(PERIODS.items()), widget=forms.Select({**SELECT, "aria-label": "When"})
+    )
 
-    def wanted(self) -> ChangeFilter:
+    def wanted(self, *, now: datetime) -> ChangeFilter:
         subject, action = self.value("subject"), self.value("action")
+        hours = self.value("when")
         return ChangeFilter(
             name=self.value("q"),
             actor=self.value("actor"),
             subject=Subject(subject) if subject else None,
             action=Action(action) if action else None,
+            since=now - timedelta(hours=int(hours)) if hours else None,
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import QuerySet
 
@@ -19,6 +20,7 @@ class ChangeFilter:
     subject: Subject | None = None
     action: Action | None = None
     name: str = ""
+    since: datetime | None = None
 
     @property
     def is_default(self) -> bool:
@@ -73,6 +75,8 @@ def known_actors() -> list[str]:
 def _matching(wanted: ChangeFilter) -> "QuerySet[Change]":
     exact = {"actor": wanted.actor, "subject": wanted.subject, "action": wanted.action}
     changes = Change.objects.filter(**{field: value for field, value in exact.items() if value})
+    if wanted.since is not None:
+        changes = changes.filter(at__gte=wanted.since)
     return changes.filter(name__icontains=wanted.name) if wanted.name else changes
 
 

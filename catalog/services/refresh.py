@@ -49,14 +49,15 @@ def request_due_refreshes(*, now: datetime) -> int:
     return len(due)
 
 
-def run_refresh(job: Job, *, list_tools: ListTools = upstream.list_tools) -> None:
+def run_refresh(job: Job, *, list_tools: ListTools | None = None) -> None:
     """Ask one server for its tools and store what it says. No transaction is open while it is asked."""
     server = Server.objects.refreshable().filter(pk=job.subject).first()
     if server is None:
         return
     started_at = timezone.now()
     try:
-        listing = list_tools(_read_connection(server), limits=_limits(), rules=_rules())
+        ask = list_tools or upstream.list_tools
+        listing = ask(_read_connection(server), limits=_limits(), rules=_rules())
         _store_listing(job, server, listing, started_at)
     except UpstreamFailure as failure:
         _store_failure(job, server, failure, started_at)

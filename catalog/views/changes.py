@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.text import capfirst
 from django.views.decorators.http import require_GET, require_POST
@@ -12,7 +13,7 @@ from catalog.access import Role, role_required
 from catalog.domain.errors import Conflict
 from catalog.forms.filters import ChangeFilterForm
 from catalog.selectors import changes
-from catalog.services.undo import undo_change
+from catalog.services.undo import can_undo, undo_change
 from catalog.views.pages import actor_of, render_page
 
 
@@ -20,11 +21,13 @@ from catalog.views.pages import actor_of, render_page
 @role_required(Role.VIEWER)
 def change_list(request: HttpRequest) -> HttpResponse:
     form = ChangeFilterForm(request.GET)
-    wanted = form.wanted()
+    wanted = form.wanted(now=timezone.now())
+    page = changes.changes_for_table(wanted, page=request.GET.get("page", "1"))
     context = {
         "form": form,
         "wanted": wanted,
-        "page": changes.changes_for_table(wanted, page=request.GET.get("page", "1")),
+        "page": page,
+        "undoable": {row.change.pk for row in page.rows if can_undo(row.change)},
         "actors": changes.known_actors,
     }
     return render_page(request, "catalog/change_list.html", "catalog/_change_table.html", context)

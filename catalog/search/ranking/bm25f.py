@@ -5,6 +5,7 @@ could give at most. It counts squared. So a tool that has the words wins clearly
 words weigh almost nothing, and there the meaning decides.
 """
 
+import dataclasses
 import math
 from heapq import nlargest
 from typing import NamedTuple
@@ -34,12 +35,15 @@ class WeightedTerm(NamedTuple):
 
 
 def rank(task: Task) -> Ranking:
-    terms = weigh_terms(task.compiled, words.telling_runs(task.text))
+    asked = words.telling_runs(task.text)
+    terms = weigh_terms(task.compiled, asked)
     evidence = _weigh_evidence(task.compiled, terms)
     if task.allowed is not None:
         evidence *= task.allowed
     if not evidence.any():
         return Ranking(evidence, lambda _: ())
+    if len(asked) == 1:  # a tool has the only word, or it is no answer
+        task = dataclasses.replace(task, allowed=evidence > 0)
     scores = _add_meaning(task, evidence * evidence)
 
     def explain(row: int) -> tuple[ScorePart, ...]:
@@ -112,7 +116,10 @@ def _add_meaning(task: Task, by_words: Scores) -> Scores:
         coarse[~task.allowed] = _NEVER
     wanted_rows = max(_CANDIDATES, task.count * _CANDIDATES_PER_RESULT)
     # Those best by words are judged too, however far their meaning seems: words rule where they match.
-    rows = np.union1d(_pick_best(coarse, wanted_rows), _pick_matching(by_words, task.count))
+    judged = np.zeros(len(by_words), dtype=np.bool_)
+    judged[_pick_best(coarse, wanted_rows)] = True
+    judged[_pick_matching(by_words, task.count)] = True
+    rows = np.flatnonzero(judged)
     scores = np.zeros_like(by_words)
     scores[rows] = by_words[rows] + _value(compiled.vectors[rows] @ wanted[0])
     if task.allowed is not None:
@@ -130,7 +137,7 @@ def _value(similarity: Scores) -> Scores:
 def _pick_best(scores: Scores, count: int) -> Rows:
     if count >= len(scores):
         return np.arange(len(scores))
-    return np.sort(np.argpartition(scores, len(scores) - count)[len(scores) - count :])
+    return np.argpartition(scores, len(scores) - count)[len(scores) - count :]
 
 
 def _pick_matching(by_words: Scores, count: int) -> Rows:

@@ -9,9 +9,11 @@ import pytest
 from catalog.domain.query import parse_query
 from catalog.search import generations, index
 from catalog.search.answers import answer
+from catalog.search.compiled import Compiled
 from catalog.search.compiling import compile_documents
 from catalog.search.engine import SearchEngine
 from catalog.search.meaning import Encoder, Vectors, describe
+from catalog.search.ranking import Task, bm25f
 from catalog.search.request import SearchOutcome, SearchRequest, Visible
 from tests.catalog.search.samples import make_tool, names
 
@@ -73,23 +75,37 @@ def test_meaning_is_part_of_the_explanation() -> None:
 
 
 class Contrary:
-    """Holds everything for rather near to a query, except what speaks of zebras, which it holds for the opposite."""
+    """Finds everything rather near to a query, but what speaks of zebras the very opposite."""
 
     name = "contrary-1"
     dimensions = 2
     coarse_dimensions = 2
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        rows = [(1, 0) if text == "zebra" else (-1, 0) if "zebra" in text else (0.6, 0.8) for text in texts]
+        rows = [
+            (1, 0) if text in {"zebra", "feed zebra"} else (-1, 0) if "zebra" in text else (0.6, 0.8)
+            for text in texts
+        ]
         return np.array(rows, dtype=np.float32)
 
 
-def test_a_tool_with_the_words_is_judged_however_far_its_meaning() -> None:
+@pytest.fixture(scope="module")
+def zebras_among_thousands() -> Compiled:
     others = [make_tool(number, "s", f"tool{number}", "something else") for number in range(3000)]
     zebras = [make_tool(5000 + number, "zoo", f"z{number}", "feed the zebra") for number in range(3)]
-    compiled = compile_documents([*others, *zebras], Contrary())
-    outcome = answer(compiled, SearchRequest(parse_query("zebra")), Contrary())
-    assert {hit.id for hit in outcome.hits} >= {5000, 5001, 5002}
+    return compile_documents([*others, *zebras], Contrary())
+
+
+def test_the_only_word_of_a_query_is_what_answers_have(zebras_among_thousands: Compiled) -> None:
+    outcome = answer(zebras_among_thousands, SearchRequest(parse_query("zebra")), Contrary())
+    assert {hit.id for hit in outcome.hits} == {5000, 5001, 5002}
+
+
+def test_tools_with_the_words_are_judged_however_far_their_meaning(zebras_among_thousands: Compiled) -> None:
+    """Short vectors pick whom to judge; they must not drop those whom the words picked."""
+    ranking = bm25f.rank(Task(zebras_among_thousands, "feed zebra", 5, None, Contrary()))
+    rows = [zebras_among_thousands.rows_by_id[tool] for tool in (5000, 5001, 5002)]
+    assert ranking.scores[rows].all()
 
 
 def test_the_name_stands_out_in_what_is_encoded() -> None:

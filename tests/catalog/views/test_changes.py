@@ -1,15 +1,18 @@
 """The page of the change record."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from catalog.access import Role
+from catalog.models import Change
 from catalog.models.changes import Action, Subject
 from tests.pages import HTMX, signed_in, text_of, visible_text
-from tests.rows import make_change
+from tests.rows import make_change, make_server
 
 pytestmark = pytest.mark.django_db
 
@@ -40,6 +43,45 @@ def test_filters_by_what_the_url_says(query: str, found: list[str]) -> None:
     make_change(actor="ada", name="two", subject=Subject.TOOL)
     make_change(actor="ben", name="three", action=Action.DELETED)
     assert sorted(names_on(signed_in(Role.VIEWER).get(f"/changes/?{query}"))) == found
+
+
+@pytest.mark.parametrize(
+    ("when", "found"), [("1", ["new"]), ("24", ["new", "older"]), ("x", ["new", "older"])]
+)
+def test_filters_by_when(when: str, found: list[str]) -> None:
+    make_change(name="new")
+    older = make_change(name="older")
+    Change.objects.filter(pk=older.pk).update(at=timezone.now() - timedelta(hours=3))
+    assert sorted(names_on(signed_in(Role.VIEWER).get(f"/changes/?when={when}"))) == found
+
+
+class TestUndo:
+    def test_is_offered_to_editors_where_it_can_be(self) -> None:
+        undoable = make_change(before={"enabled": True}, after={"enabled": False})
+        make_change(action=Action.CREATED)
+        page = text_of(signed_in(Role.EDITOR).get("/changes/"))
+        assert page.count("/undo/") == 1
+        assert f"/changes/{undoable.pk}/undo/" in page
+        assert "/undo/" not in text_of(signed_in(Role.VIEWER).get("/changes/"))
+
+    def test_takes_back_and_leads_back(self) -> None:
+        server = make_server(enabled=False)
+        change = make_change(name=server.name, before={"enabled": True}, after={"enabled": False})
+        client = signed_in(Role.EDITOR)
+        response = client.post(f"/changes/{change.pk}/undo/", {"next": "/changes/?when=1"})
+        assert response.headers["Location"] == "/changes/?when=1"
+        server.refresh_from_db()
+        assert server.enabled
+        again = client.post(f"/changes/{change.pk}/undo/", {"next": "//evil.example/"}, follow=True)
+        assert again.redirect_chain == [("/changes/", 302)]
+        assert f"Nothing was undone: {server.name} has changed since." in visible_text(again)
+
+    def test_others_are_refused(self, client: Client) -> None:
+        address = f"/changes/{make_change().pk}/undo/"
+        assert client.post(address).status_code == 302
+        assert signed_in(Role.VIEWER).post(address).status_code == 403
+        assert signed_in(Role.EDITOR).get(address).status_code == 405
+        assert signed_in(Role.EDITOR).post("/changes/999999/undo/").status_code == 404
 
 
 def test_part_is_the_table_alone() -> None:
