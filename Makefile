@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := manage.py toolsearch_site catalog sessions tests bench
 
-.PHONY: run setup test check format clean
+.PHONY: run setup test check format screenshots clean
 
 run: .venv/run.stamp
 	@exec $(BIN)/python manage.py up
@@ -23,6 +23,9 @@ check: .venv/full.stamp
 format: .venv/full.stamp
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
+
+screenshots: .venv/full.stamp
+	$(BIN)/python -m tests.screenshots docs/images
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .coverage

@@ -26,19 +26,23 @@ class NotAuthenticated(ToolSearchError):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`policy` is the one the key is bound to; an admin's key may use any."""
+    """`policy_id` is the policy that the key is bound to; an admin's key may use any."""
 
     actor: Actor
     key_id: int
-    policy: Policy
+    policy_id: int
     is_admin: bool
+
+    @property
+    def policy(self) -> Policy:
+        return Policy.objects.get(pk=self.policy_id)
 
     def use_policy(self, slug: str | None) -> Policy:
         """The policy named, or the key's own. Raises NotFound for one that the key may not use."""
-        if slug is None or slug == self.policy.slug:
+        if slug is None:
             return self.policy
-        policy = Policy.objects.filter(slug=slug).first() if self.is_admin else None
-        if policy is None:
+        policy = Policy.objects.filter(slug=slug).first()
+        if policy is None or not (self.is_admin or policy.pk == self.policy_id):
             raise NotFound(f"There is no policy named {slug}.")
         return policy
 

@@ -8,12 +8,15 @@ import pytest
 from django.test import override_settings
 
 from catalog.services import search
+from sessions.reading import models_known, offers
+from sessions.services import records
 
 
 @pytest.fixture(autouse=True)
 def index_folder(tmp_path: Path) -> Iterator[Path]:
     """Where this test's index is; it does not exist until the test builds it."""
-    search.forget()
+    for remembering in (search, offers, models_known, records):
+        remembering.forget()
     with override_settings(INDEX_FOLDER=tmp_path / "index"):
         yield tmp_path / "index"
 

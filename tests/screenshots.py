@@ -23,6 +23,7 @@ PAGES = {
     "add-server": "/add-server/",
     "tools": "/tools/",
     "tools-filtered": "/tools/?server=github&decision=defer",
+    "bulk-edit": "/bulk-edit/?all=1&server=github",
     "tool": "/tools/mcp__github__create_pull_request/",
     "policies": "/policies/",
     "policy": "/policies/default/",
@@ -42,11 +43,17 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(PAGES), choices=list(PAGES))
     wanted = parser.parse_args()
     wanted.folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as data, running_instance(Path(data)) as instance, _chromium() as browser:
+    with (
+        tempfile.TemporaryDirectory() as data,
+        running_instance(Path(data)) as instance,
+        _chromium() as browser,
+    ):
         instance.wait_until_healthy()
         for width in WIDTHS:
             for scheme in SCHEMES:
-                _shoot_all(browser, instance, wanted.folder, wanted.only, width, scheme)
+                page = _open(browser, instance, width, scheme)
+                for name in wanted.only:
+                    _shoot(page, PAGES[name], wanted.folder / f"{name}-{width}-{scheme}.png")
 
 
 @contextmanager
@@ -57,9 +64,7 @@ def _chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def _shoot_all(
-    browser: Browser, instance: Instance, folder: Path, names: list[str], width: int, scheme: str
-) -> None:
+def _open(browser: Browser, instance: Instance, width: int, scheme: str) -> Page:
     context = browser.new_context(
         base_url=instance.url,
         viewport={"width": width, "height": 900},
@@ -68,9 +73,7 @@ def _shoot_all(
     page = context.new_page()
     page.goto("/sign-in/")
     sign_in(page, instance)
-    for name in names:
-        _shoot(page, PAGES[name], folder / f"{name}-{width}-{scheme}.png")
-    context.close()
+    return page
 
 
 def _shoot(page: Page, address: str, path: Path) -> None:

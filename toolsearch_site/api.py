@@ -48,6 +48,7 @@ for mounted in (*catalog_routers, sessions_router, snapshots_router, tool_lists_
     api.add_router("", mounted)
 
 
+@functools.cache
 def api_urls() -> tuple[list[URLPattern | URLResolver], str, str]:
     """The API's routes: open to callers who have not signed in, each operation asks for a key itself."""
     patterns, app_name, namespace = api.urls

@@ -53,6 +53,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "toolsearch_site.sign_of_life.sign_of_life",
     "django.middleware.security.SecurityMiddleware",
+    "toolsearch_site.api_first.api_first",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -14,6 +14,7 @@ from catalog.forms.tools import ToolSettingsForm
 from catalog.models import Tool
 from catalog.models.changes import Subject
 from catalog.selectors import changes, policies, servers, tool_decisions, tools
+from catalog.selectors.decisions import count_behind
 from catalog.services import tool_settings
 from catalog.views.pages import actor_of, render_page
 from catalog.views.schema_tree import grow_tree
@@ -29,6 +30,7 @@ def tool_list(request: HttpRequest) -> HttpResponse:
         "form": form,
         "wanted": wanted,
         "page": tools.tools_for_table(wanted, page=request.GET.get("page", "1")),
+        "is_behind": count_behind() > 0,
         "server_names": servers.server_names,
         "policy_slugs": policies.policy_slugs,
         "tag_names": tools.tag_names,

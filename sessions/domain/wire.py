@@ -1,7 +1,7 @@
 """One tool's definition as text, in every form."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from catalog.domain.prompt import first_sentence
@@ -12,6 +12,8 @@ Shape = Literal[
 ]
 
 _EMPTY: tuple[object, ...] = (None, {}, "")
+# Short, and asked for again whenever a tool beside it is discovered.
+_KEPT = frozenset({"summary", "route"})
 STUB_SCHEMA = compact_json({"type": "object", "additionalProperties": True})
 
 
@@ -35,10 +37,15 @@ class ToolText:
     more: str
     parameters: tuple[str, ...]
     chars: int
+    _kept: dict[str, str] = field(default_factory=dict, repr=False)
 
     def write(self, shape: Shape) -> str:
         """The schema, by far the longest part, was serialised when the definition was read."""
-        return _WRITERS[shape](self)
+        if shape not in _KEPT:
+            return _WRITERS[shape](self)
+        if shape not in self._kept:
+            self._kept[shape] = _WRITERS[shape](self)
+        return self._kept[shape]
 
     @property
     def stub_chars(self) -> int:

@@ -32,9 +32,8 @@ class SessionPage:
 
 def find_session(session_id: uuid.UUID, *, key_id: int) -> AgentSession:
     """Raises NotFound for another key's session as for none at all."""
-    sessions = AgentSession.objects.live(now=timezone.now()).select_related("policy")
-    session = sessions.filter(pk=session_id, key=key_id).first()
-    if session is None:
+    session = AgentSession.objects.filter(pk=session_id).order_by().first()
+    if session is None or session.key_id != key_id or session.expires_at <= timezone.now():
         raise NotFound("There is no such session.")
     return session
 
@@ -44,7 +43,7 @@ def list_sessions(*, key_id: int, liveness: Liveness | None, limit: int, cursor:
     sessions = _of_liveness(AgentSession.objects.filter(key=key_id), liveness)
     if cursor:
         sessions = sessions.filter(_after(cursor))
-    ordered = sessions.select_related("policy").order_by("-created_at", "-pk")
+    ordered = sessions.order_by("-created_at", "-pk")
     found = list(ordered[: limit + 1])
     is_last = len(found) <= limit
     last = None if is_last else found[limit - 1]

@@ -15,6 +15,7 @@ from catalog.search.documents import ToolDocument, make_document
 from catalog.search.request import Visible
 from sessions.domain.columns import Column
 from sessions.domain.wire import Shape, ToolText
+from sessions.reading.versions import Versions
 
 # The rules that keep a tool loaded whatever the threshold reads.
 LOCKING = frozenset(
@@ -46,7 +47,7 @@ class Offer:
     """
 
     policy: Policy
-    version: int
+    versions: Versions
     tools: tuple[OfferedTool, ...]
     servers: Mapping[str, str]
     digest: str
@@ -58,6 +59,10 @@ class Offer:
     @cached_property
     def deferred(self) -> tuple[OfferedTool, ...]:
         return tuple(tool for tool in self.tools if tool.is_deferred)
+
+    @property
+    def version(self) -> int:
+        return self.versions.decided
 
     @property
     def is_active(self) -> bool:

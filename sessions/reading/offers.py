@@ -24,18 +24,10 @@ from sessions.domain.wire import ToolText
 from sessions.models import AgentSession
 from sessions.reading import definitions
 from sessions.reading.offer import Offer, OfferedTool
+from sessions.reading.versions import Versions, read_versions
 
 ATTEMPTS = 10
 KEPT_OFFERS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """Everything that an offer's content comes from. Zeros: nothing has been decided yet."""
-
-    policy: int
-    decided: int = 0
-    catalog: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +139,6 @@ def is_past_context_used(session: AgentSession, policy: DomainPolicy) -> bool:
     return measure(policy, Totals(), facts).over is True
 
 
-def read_versions(policy_id: int) -> Versions:
-    row = (
-        Policy.objects.filter(pk=policy_id)
-        .values_list("version", "decided__version", "decided__catalog_version")
-        .get()
-    )
-    return Versions(row[0], row[1] or 0, row[2] or 0)
-
-
 def _make(policy_id: int) -> tuple[Versions, Offer]:
     """Rows and version change together: the same version before and after means one list."""
     for _ in range(ATTEMPTS):
@@ -164,7 +147,7 @@ def _make(policy_id: int) -> tuple[Versions, Offer]:
         is_decided = DecidedList.objects.filter(policy_id=policy_id, policy_version__gt=0).exists()
         tools = _read_decided(policy_id) if is_decided else _decide_now(read_policy(row))
         if read_versions(policy_id) == versions:
-            return versions, _assemble(read_policy(row), versions.decided, tools)
+            return versions, _assemble(read_policy(row), versions, tools)
     raise Unavailable("the decisions change faster than they can be read; try again")
 
 
@@ -200,7 +183,7 @@ def _make_own(session: AgentSession, plain: Offer, additions: Additions) -> Offe
     by_name = {tool.name: tool.text for tool in plain.tools} | {tool.text.name: tool.text for tool in own}
     tools = (*_facts_of(session.policy_id, plain), *(tool.facts for tool in own))
     decided = decide(tools, plain.policy, facts)
-    return _assemble(plain.policy, plain.version, _pair(decided, by_name), plain.servers)
+    return _assemble(plain.policy, plain.versions, _pair(decided, by_name), plain.servers)
 
 
 def _facts_of(policy_id: int, plain: Offer) -> tuple[ToolFacts, ...]:
@@ -222,12 +205,15 @@ def _pair(decided: Decided, texts: Mapping[str, ToolText]) -> list[OfferedTool]:
 
 
 def _assemble(
-    policy: DomainPolicy, version: int, tools: Iterable[OfferedTool], servers: Mapping[str, str] | None = None
+    policy: DomainPolicy,
+    versions: Versions,
+    tools: Iterable[OfferedTool],
+    servers: Mapping[str, str] | None = None,
 ) -> Offer:
     """The search tool is in no list of tools, whatever a server calls its own."""
     offered = tuple(sorted((tool for tool in tools if tool.reason is not Reason.SEARCH_TOOL), key=_by_name))
     described = _describe_servers() if servers is None else servers
-    return Offer(policy, version, offered, described, _digest(policy, offered, described))
+    return Offer(policy, versions, offered, described, _digest(policy, offered, described))
 
 
 def _by_name(tool: OfferedTool) -> str:

@@ -1,4 +1,4 @@
-"""Who polls, and from which versions the answer comes: one read of the database, without the ORM's work."""
+"""Who calls, and from which versions the answer comes: one read of the database, without the ORM's work."""
 
 import uuid
 from dataclasses import dataclass
@@ -7,14 +7,19 @@ from typing import Any
 
 from django.db import connection
 
-from sessions.reading.offers import Versions
+from sessions.reading.versions import Versions, read_row
 
+_KEY = """
+    SELECT k.id, k.name, k.digest, k.scope, k.policy_id, k.rate_limit_per_minute
+    FROM agent_sessions_apikey k
+    WHERE k.prefix = %s AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > %s)
+"""
 _OF_SESSION = """
     SELECT k.id, k.digest, k.rate_limit_per_minute,
            p.id, p.version, d.version, d.catalog_version, s.version, s.model
     FROM agent_sessions_apikey k
-    LEFT JOIN agent_sessions_agentsession s ON s.key_id = k.id AND s.id = %s AND s.expires_at > %s
-    LEFT JOIN catalog_policy p ON p.id = s.policy_id
+    LEFT JOIN agent_sessions_agentsession s ON s.id = %s AND s.expires_at > %s
+    LEFT JOIN catalog_policy p ON p.id = s.policy_id AND s.key_id = k.id
     LEFT JOIN catalog_decidedlist d ON d.policy_id = p.id
     WHERE k.prefix = %s AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > %s)
 """
@@ -26,6 +31,16 @@ _OF_POLICY = """
     LEFT JOIN catalog_decidedlist d ON d.policy_id = p.id
     WHERE k.prefix = %s AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > %s)
 """
+
+
+@dataclass(frozen=True, slots=True)
+class KeyInForce:
+    id: int
+    name: str
+    digest: str
+    scope: str
+    policy_id: int
+    rate_limit_per_minute: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +56,11 @@ class Poll:
     model: str
 
 
+def find_key(prefix: str, *, now: datetime) -> KeyInForce | None:
+    row = read_row(_KEY, [prefix, connection.ops.adapt_datetimefield_value(now)])
+    return None if row is None else KeyInForce(*row)
+
+
 def find_session_poll(prefix: str, session_id: uuid.UUID, *, now: datetime) -> Poll | None:
     """None when no key in force has this prefix; the caller still has to check the key itself."""
     moment = connection.ops.adapt_datetimefield_value(now)
@@ -52,9 +72,7 @@ def find_policy_poll(prefix: str, slug: str, *, now: datetime) -> Poll | None:
 
 
 def _find(query: str, values: list[Any]) -> Poll | None:
-    with connection.cursor() as cursor:
-        cursor.execute(query, values)
-        row = cursor.fetchone()
+    row = read_row(query, values)
     if row is None:
         return None
     key_id, digest, rate, policy_id, policy, decided, catalog, session_version, model = row

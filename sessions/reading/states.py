@@ -11,6 +11,7 @@ from sessions.domain.loaded import Loaded, LoadedTools
 from sessions.models import AgentSession, LoadedTool
 from sessions.reading import offers
 from sessions.reading.tool_lists import Standing
+from sessions.reading.versions import Versions, read_versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def read_state(session: AgentSession, *, lost: Sequence[str] | None = None) -> S
 def read_states(sessions: Sequence[AgentSession]) -> list[SessionState]:
     """Many at once: one read for what is loaded, one for each policy's versions."""
     policies = {session.policy_id for session in sessions}
-    versions = {policy_id: offers.read_versions(policy_id) for policy_id in policies}
+    versions = {policy_id: read_versions(policy_id) for policy_id in policies}
     loaded: dict[uuid.UUID, list[Loaded]] = defaultdict(list)
     rows = LoadedTool.objects.filter(session__in=sessions).order_by("position")
     for row in rows:
@@ -71,7 +72,7 @@ def read_states(sessions: Sequence[AgentSession]) -> list[SessionState]:
     ]
 
 
-def stand(session: AgentSession, loaded: LoadedTools, versions: offers.Versions | None = None) -> Standing:
+def stand(session: AgentSession, loaded: LoadedTools, versions: Versions | None = None) -> Standing:
     """A tool that was loaded and is not offered any more, or loads by a rule now, is not discovered."""
     offer = offers.offer_of_session(session, versions)
     found = (offer.by_name.get(tool.name) for tool in loaded)

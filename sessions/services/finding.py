@@ -10,6 +10,7 @@ from catalog.search.answers import answer
 from catalog.search.request import Hit, SearchOutcome, SearchRequest
 from catalog.services.search import run_search
 from sessions.reading.offer import Offer, OfferedTool
+from sessions.reading.versions import read_catalog_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +70,13 @@ def _merge_hits(outcomes: Sequence[SearchOutcome], query: Query, max_results: in
 
 
 def _keep_offered(offer: Offer, hits: Sequence[Hit]) -> list[Found]:
-    """The last word is the database's: a tool that was hidden or removed a moment ago is not found."""
-    ids = [hit.id for hit in hits if hit.id > 0]
-    listed = set(Tool.objects.listed().filter(pk__in=ids).values_list("pk", flat=True)) if ids else set()
-    return [
-        Found(offer.by_id[hit.id], hit)
-        for hit in hits
-        if hit.id in offer.by_id and (hit.id < 0 or hit.id in listed)
-    ]
+    """While the decisions follow a change, the database has the last word: what was hidden is not found."""
+    offered = [Found(offer.by_id[hit.id], hit) for hit in hits if hit.id in offer.by_id]
+    if not offered or offer.versions.catalog == read_catalog_version():
+        return offered
+    ids = [found.hit.id for found in offered]
+    listed = set(Tool.objects.listed().filter(pk__in=ids).values_list("pk", flat=True))
+    return [found for found in offered if found.hit.id < 0 or found.hit.id in listed]
 
 
 def _in_all(lists: Sequence[Sequence[str]]) -> tuple[str, ...]:

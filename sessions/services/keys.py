@@ -15,6 +15,7 @@ from catalog.models.changes import Action, Subject
 from catalog.services import changes
 from sessions.domain import keys
 from sessions.models import ApiKey, Scope
+from sessions.reading import polls
 from sessions.services import rates, records
 
 DEFAULT_POLICY = "default"
@@ -63,27 +64,20 @@ def create_key(
     return NewKey(key=key, text=made.text)
 
 
-def authenticate(text: str, *, now: datetime) -> ApiKey | None:
-    """The key that a caller presents, if it is in force. Takes the same time for any wrong secret."""
+def identify(text: str) -> Caller | None:
+    """Who calls with this key, if it is in force; counts the request. The same time for any wrong secret.
+
+    Raises TooManyRequests past the key's limit.
+    """
     prefix = keys.read_prefix(text)
-    if prefix is None:
-        return None
-    key = ApiKey.objects.usable(now=now).select_related("policy").filter(prefix=prefix).first()
+    key = polls.find_key(prefix, now=timezone.now()) if prefix is not None else None
     if key is None or not keys.is_same_key(text, key.digest, pepper=settings.SECRET_KEY):
         return None
-    return key
-
-
-def identify(text: str) -> Caller | None:
-    """Who calls with this key; counts the request. Raises TooManyRequests past the key's limit."""
-    key = authenticate(text, now=timezone.now())
-    if key is None:
-        return None
-    rates.count_request(key_id=key.pk, limit_per_minute=key.rate_limit_per_minute)
-    records.note_use(key_id=key.pk)
+    rates.count_request(key_id=key.id, limit_per_minute=key.rate_limit_per_minute)
+    records.note_use(key_id=key.id)
     is_admin = key.scope == Scope.ADMIN
-    actor = changes.Actor(label=f"key {key.name} ({key.prefix})", role=Role.ADMIN if is_admin else Role.NONE)
-    return Caller(actor=actor, key_id=key.pk, policy=key.policy, is_admin=is_admin)
+    actor = changes.Actor(label=f"key {key.name} ({prefix})", role=Role.ADMIN if is_admin else Role.NONE)
+    return Caller(actor=actor, key_id=key.id, policy_id=key.policy_id, is_admin=is_admin)
 
 
 @transaction.atomic

@@ -111,7 +111,7 @@ def write_notes() -> None:
         SearchEvent.objects.bulk_create(kept, batch_size=BATCH_ROWS)
 
 
-def drop_notes() -> None:
+def forget() -> None:
     """Forget what has not been written yet."""
     _notebook.forget()
 

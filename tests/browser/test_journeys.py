@@ -1,0 +1,160 @@
+"""What an admin comes for, from the first look to the undo."""
+
+import json
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import OpenPage
+
+# A worker follows an edit within seconds; a page opened again says so.
+FOLLOWS_WITHIN_MS = 20_000
+
+
+def paid_now(page: Page) -> Locator:
+    return page.locator(".measure", has_text="Now it pays").locator(".value")
+
+
+def wait_for_payment(page: Page, tokens: str) -> None:
+    """The overview asks for its figures again by itself; nothing is reloaded here."""
+    page.goto("/")
+    expect(paid_now(page)).to_have_text(f"{tokens} tokens", timeout=FOLLOWS_WITHIN_MS)
+
+
+def test_policy_is_edited_with_a_preview_and_rolled_back(open_page: OpenPage) -> None:
+    page = open_page("/policies/default/")
+    page.get_by_role("link", name="Edit").click()
+    expect(page.locator("#policy-preview")).to_contain_text("Nothing flips")
+    page.get_by_label("Mode").select_option("off")
+    expect(page.locator("#policy-preview")).to_contain_text("tools flip")
+    expect(page.locator("#policy-preview")).to_contain_text("stripe")
+    page.get_by_label("Results").fill("99")
+    expect(page.locator("#policy-preview")).to_contain_text("Must be a number from 1 to 50")
+    page.get_by_label("Results").fill("8")
+    expect(page.locator("#policy-preview")).to_contain_text("tools flip")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("Saved the policy default")
+    versions = page.get_by_role("region", name="Versions")
+    expect(versions.locator("tbody tr").first).to_contain_text("always → off")
+    versions.get_by_role("button", name="Roll back to version").first.click()
+    expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("again what it was")
+    expect(versions.locator("tbody tr").first).to_contain_text("off → always")
+
+
+def test_config_is_pasted_looked_at_imported_and_deleted_again(open_page: OpenPage) -> None:
+    page = open_page("/servers/")
+    page.get_by_role("link", name="Add servers").click()
+    box, plan = page.get_by_label("Config, as JSON"), page.locator("#import-plan")
+    box.fill('{"mcpServers": {')
+    expect(plan).to_contain_text("invalid JSON")
+    entry = {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer s3cret-in-a-test"}}
+    box.fill(json.dumps({"mcpServers": {"pasted": entry}}))
+    expect(plan).to_contain_text("pasted")
+    expect(plan.locator(".pill")).to_have_text("add")
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("1 added")
+    page.get_by_role("link", name="pasted").click()
+    expect(page.get_by_text("127.0.0.1:9/mcp").first).to_be_visible()
+    assert "s3cret" not in page.content()
+    page.locator("summary", has_text="Delete").click()
+    page.get_by_label("Type pasted to delete it").fill("pasted")
+    page.get_by_role("button", name="Delete the server").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Servers")
+    expect(page.get_by_role("link", name="pasted")).to_have_count(0)
+
+
+def test_server_is_deferred_and_the_overview_changes(open_page: OpenPage) -> None:
+    page = open_page()
+    before = paid_now(page).inner_text()
+    page.goto("/servers/")
+    row = page.locator("tr", has_text="filesystem")
+    row.get_by_text("Defer", exact=True).click()
+    look = row.locator(".look")
+    expect(look).to_contain_text("8 tools flip")
+    look.get_by_role("link", name="Keep as it is").click()
+    expect(row.locator(".look")).to_have_count(0)
+    expect(row.get_by_label("Load", exact=True)).to_be_checked()
+    row.get_by_text("Defer", exact=True).click()
+    row.get_by_role("button", name="Apply").click()
+    expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("is now defer")
+    page.goto("/")
+    expect(paid_now(page)).not_to_have_text(before, timeout=FOLLOWS_WITHIN_MS)
+    page.goto("/changes/?subject=server")
+    page.locator("tbody tr", has_text="filesystem").first.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("Undone")
+    wait_for_payment(page, before.removesuffix(" tokens"))
+
+
+def test_tools_are_edited_by_filter_and_the_edit_is_undone(open_page: OpenPage) -> None:
+    page = open_page("/tools/")
+    page.get_by_label("Server", exact=True).select_option("slack")
+    page.get_by_role("button", name=re.compile(r"Edit the 16 that match")).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Edit 16 tools")
+    page.get_by_label("Loading").select_option("always")
+    expect(page.locator("#bulk-preview")).to_contain_text("16 tools flip")
+    page.get_by_label("Add tags").fill("chat")
+    page.get_by_role("button", name="Apply to 16 tools").click()
+    expect(page).to_have_url(re.compile(r"/tools/\?.*server=slack"))
+    toast = page.get_by_role("status").locator("[data-toast]")
+    expect(toast).to_contain_text("Changed 16 tools.")
+    expect(page.locator("tbody tr", has_text="always load")).to_have_count(16)
+    expect(page.get_by_label("Tag", exact=True)).to_be_visible()
+    toast.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("Undone")
+    expect(page.locator("tbody tr", has_text="always load")).to_have_count(0)
+    expect(page).to_have_url(re.compile(r"/tools/\?.*server=slack"))
+
+
+def test_ticks_are_counted_and_lead_to_the_editor(open_page: OpenPage) -> None:
+    page = open_page("/tools/?server=slack")
+    button = page.get_by_role("button", name="Edit ticked")
+    expect(button).to_be_disabled()
+    page.locator("tbody input[type=checkbox]").first.check()
+    expect(button).to_have_text("Edit ticked (1)")
+    page.get_by_label("Tick every tool on this page").check()
+    expect(button).to_have_text("Edit ticked (16)")
+    button.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Edit 16 tools")
+
+
+def test_one_finds_out_why_a_tool_is_deferred(open_page: OpenPage) -> None:
+    page = open_page("/tools/")
+    page.get_by_label("Reason").select_option("server_defer")
+    expect(page).to_have_url(re.compile(r"reason=server_defer"))
+    first = page.locator("tbody tr").first
+    expect(first.locator(".decision")).to_have_text(re.compile(r"deferred\s+its server is set to defer"))
+    first.locator("a.name").click()
+    decision = page.locator("section", has=page.get_by_role("heading", name="Decision"))
+    expect(decision).to_contain_text("its server is set to defer")
+    expect(decision).to_contain_text("Otherwise it still waits, because the policy always defers")
+
+
+def test_exports_are_files_of_what_the_filter_matches(open_page: OpenPage) -> None:
+    page = open_page("/tools/?server=slack")
+    with page.expect_download() as started:
+        page.get_by_role("link", name="CSV").click()
+    lines = started.value.path().read_text().splitlines()
+    assert started.value.suggested_filename == "tools.csv"
+    assert lines[0].startswith("name,server,tool")
+    assert "mcp__slack__" in lines[1]
+
+
+def test_second_policy_is_made_looked_through_and_deleted(open_page: OpenPage) -> None:
+    page = open_page("/policies/")
+    page.get_by_role("link", name="New policy").click()
+    page.get_by_label("Name").fill("eager")
+    page.get_by_role("button", name="Make it, and open the editor").click()
+    page.get_by_label("Mode").select_option("off")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("eager")
+    page.goto("/")
+    page.get_by_label("Under the policy").select_option("eager")
+    page.wait_for_url("**/?policy=eager")
+    expect(page.locator(".measure", has_text="Saved").locator(".value")).to_have_text(
+        "0%", timeout=FOLLOWS_WITHIN_MS
+    )
+    page.goto("/policies/eager/")
+    page.locator("summary", has_text="Delete").click()
+    page.get_by_label("Type eager to delete it").fill("eager")
+    page.get_by_role("button", name="Delete the policy").click()
+    expect(page.get_by_role("link", name="eager")).to_have_count(0)
