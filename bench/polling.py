@@ -28,13 +28,15 @@ CONNECTIONS = 8
 MANY_SESSIONS = 10_000
 QUERIES = ("create issue", "send a message", "list files in a folder", "weather forecast", "run a query")
 
-SERVER_SCRIPT = """
+PEER_SCRIPT = """
 import json, sys
 from fastmcp import FastMCP
+from fastmcp.server.transforms.search import BM25SearchTransform
 from fastmcp.tools.function_tool import FunctionTool
 
+tools_file, port, searches = sys.argv[1:]
 server = FastMCP("peer")
-for line in open(sys.argv[1]):
+for line in open(tools_file):
     definition = json.loads(line)
     server.add_tool(FunctionTool(
         name=f"{definition['server']}__{definition['name']}"[:120],
@@ -42,8 +44,20 @@ for line in open(sys.argv[1]):
         parameters=definition.get("inputSchema") or {"type": "object"},
         fn=lambda: "",
     ))
-server.run(transport="http", host="127.0.0.1", port=int(sys.argv[2]), show_banner=False, stateless_http=True,
+if searches == "yes":
+    server.add_transform(BM25SearchTransform(max_results=5))
+server.run(transport="http", host="127.0.0.1", port=int(port), show_banner=False, stateless_http=True,
            json_response=True, log_level="error")
+"""
+BARE_SCRIPT = """
+from django.conf import settings
+from django.core.wsgi import get_wsgi_application
+from django.http import HttpResponse
+from django.urls import path
+
+settings.configure(ROOT_URLCONF=__name__, ALLOWED_HOSTS=["*"], SECRET_KEY="constant", MIDDLEWARE=[])
+urlpatterns = [path("bare", lambda request: HttpResponse("ok"))]
+application = get_wsgi_application()
 """
 MANY_SCRIPT = """
 from datetime import timedelta
@@ -87,11 +101,15 @@ def measure_size(folder: Path, size: int) -> Iterator[Reading]:
     tools = folder / f"{size}.jsonl"
     lines = (DATA / "catalog-10k" / "tools.jsonl").read_text().splitlines()[:size]
     tools.write_text("\n".join(lines) + "\n")
+    with running_bare_site(folder) as url:
+        yield run_wrk(f"bare view, beside {size:,} tools", url)
     with running_toolsearch(folder / f"data-{size}", tools) as service:
         yield from measure_service(service, size)
-    if size <= 1_000:
-        with running_peer(folder, tools) as url:
-            yield measure_peer(folder, url, size)
+    with running_peer(folder, tools, searches=False) as url:
+        yield measure_peer(url, f"FastMCP tools/list, {size:,} tools", "tools/list", [{}])
+    with running_peer(folder, tools, searches=True) as url:
+        calls = [{"name": "search_tools", "arguments": {"query": query}} for query in QUERIES]
+        yield measure_peer(url, f"FastMCP search, {size:,} tools", "tools/call", calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +138,6 @@ def measure_service(service: Service, size: int) -> Iterator[Reading]:
     path = f"/sessions/{service.begin()}"
     tag = service.call("GET", f"{path}/tools")[0]["etag"]
     list_url = f"{service.url}/api/v1{path}/tools"
-    yield run_wrk(f"bare view, {label}", f"{service.url}/healthz")
     yield run_wrk(f"304 of a session, {label}", list_url, {**key, "If-None-Match": tag})
     yield run_wrk(f"list, deferred, {label}", list_url, key)
     yield run_wrk(f"list, deferred, gzip, {label}", list_url, {**key, "Accept-Encoding": "gzip"})
@@ -136,12 +153,10 @@ def measure_service(service: Service, size: int) -> Iterator[Reading]:
         yield run_wrk(f"search, {many}", f"{service.url}/api/v1{path}/search", key, queries=QUERIES)
 
 
-def measure_peer(folder: Path, url: str, size: int) -> Reading:
-    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}})
+def measure_peer(url: str, label: str, method: str, calls: Sequence[object]) -> Reading:
+    bodies = [json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": call}) for call in calls]
     accept = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
-    return run_wrk(
-        f"FastMCP tools/list, {size:,} tools", url, accept, bodies=[body], seconds=max(SECONDS, 10)
-    )
+    return run_wrk(label, url, accept, bodies=bodies, seconds=max(SECONDS, 10))
 
 
 def run_wrk(
@@ -203,21 +218,39 @@ def running_toolsearch(data: Path, tools: Path) -> Iterator[Service]:
     manage(environment, "migrate", "--verbosity", "0")
     manage(environment, "import_tools", "-", str(tools))
     key = manage(environment, "create_key", "bench").strip().splitlines()[-1]
-    granian = [sys.executable, "-m", "granian", "toolsearch_site.wsgi:application", "--interface", "wsgi"]
-    listen = ["--host", "127.0.0.1", "--port", port, "--workers", "2", "--blocking-threads", "4", "--no-ws"]
-    with running([*granian, *listen], environment):
+    with running(granian("toolsearch_site.wsgi:application", port), environment):
         url = f"http://127.0.0.1:{port}"
         wait_for(f"{url}/healthz")
         yield Service(url, key, environment)
 
 
 @contextmanager
-def running_peer(folder: Path, tools: Path) -> Iterator[str]:
+def running_bare_site(folder: Path) -> Iterator[str]:
+    """Django without middleware, and a view that returns a constant, under the same server."""
+    (folder / "bare_site.py").write_text(BARE_SCRIPT)
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    with running(granian("bare_site:application", "8797"), environment):
+        wait_for("http://127.0.0.1:8797/bare")
+        yield "http://127.0.0.1:8797/bare"
+
+
+@contextmanager
+def running_peer(folder: Path, tools: Path, *, searches: bool) -> Iterator[str]:
     script = folder / "peer.py"
-    script.write_text(SERVER_SCRIPT)
-    with running([sys.executable, str(script), str(tools), "8798"], dict(os.environ)):
+    script.write_text(PEER_SCRIPT)
+    command = [sys.executable, str(script), str(tools), "8798", "yes" if searches else "no"]
+    with running(command, dict(os.environ)):
         wait_for("http://127.0.0.1:8798/mcp")
         yield "http://127.0.0.1:8798/mcp"
+
+
+def granian(application: str, port: str) -> list[str]:
+    """As `manage.py up` starts it."""
+    command = [sys.executable, "-m", "granian", application, "--interface", "wsgi"]
+    return [
+        *(*command, "--host", "127.0.0.1", "--port", port),
+        *("--workers", "2", "--blocking-threads", "4", "--no-ws"),
+    ]
 
 
 @contextmanager

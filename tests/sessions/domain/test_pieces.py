@@ -1,0 +1,80 @@
+"""Answers in pieces: joined or compressed, they are the same."""
+
+import gzip
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sessions.domain import pieces
+from sessions.domain.columns import CHUNK_TOOLS, Column
+from sessions.domain.pieces import Piece, Writer
+from sessions.domain.wire import ToolText, write_text
+
+
+def make_text(number: int) -> ToolText:
+    definition = {
+        "name": f"tool{number}",
+        "description": f"Does {number}. More.",
+        "inputSchema": {"type": "object"},
+    }
+    return write_text(
+        id=number,
+        digest="",
+        name=f"mcp__s__tool{number}",
+        server="s",
+        kind="mcp",
+        definition=definition,
+        chars=9,
+    )
+
+
+@given(st.lists(st.text(max_size=300), max_size=8))
+def test_compressed_pieces_are_one_gzip_stream(texts: list[str]) -> None:
+    made = [Piece(text) for text in texts]
+    assert gzip.decompress(pieces.gzip(made)) == pieces.join(made)
+
+
+def test_lone_surrogate_does_not_break_an_answer() -> None:
+    assert Piece("a\ud800b").content == b"a?b"
+
+
+def test_list_has_commas_between_what_is_not_empty() -> None:
+    writer = Writer()
+    writer.add("[")
+    writer.add_list(["", Piece("1"), "", "2", Piece("3")])
+    writer.add("]")
+    assert pieces.join(writer.finish()) == b"[1,2,3]"
+
+
+class TestColumn:
+    TEXTS = [make_text(number) for number in range(2 * CHUNK_TOOLS + 5)]
+
+    def read(self, column: Column, others: dict[str, str] | None = None) -> list[dict[str, str]]:
+        writer = Writer()
+        writer.add("[")
+        writer.add_list(column.items(others))
+        writer.add("]")
+        listed: list[dict[str, str]] = json.loads(pieces.join(writer.finish()))
+        return listed
+
+    def test_all_tools_in_order(self) -> None:
+        listed = self.read(Column(self.TEXTS, "summary"))
+        assert [tool["name"] for tool in listed] == [text.name for text in self.TEXTS]
+        assert listed[3]["description"] == "Does 3."
+
+    def test_one_tool_differs_and_the_other_chunks_are_shared(self) -> None:
+        column = Column(self.TEXTS, "summary")
+        before = list(column.items())
+        name = self.TEXTS[CHUNK_TOOLS].name
+        changed = list(column.items({name: ""}))
+        assert changed[0] is before[0]
+        assert changed[2] is before[2]
+        assert name not in [tool["name"] for tool in self.read(column, {name: ""})]
+
+    def test_name_of_another_column_changes_nothing(self) -> None:
+        column = Column(self.TEXTS, "route")
+        assert list(column.items({"unknown": ""})) == list(column.items())
+
+    def test_empty_column_is_an_empty_list(self) -> None:
+        assert self.read(Column([], "mcp")) == []
