@@ -156,13 +156,16 @@ class TestRun:
         held = jobs.claim_job(job_id=job.pk, holder="worker-a")
         assert held is not None
 
+        class Quiet:
+            def close(self) -> None: ...
+
         class Away:
             def update(self, **values: object) -> int:
                 raise OperationalError("the database is away")
 
         with monkeypatch.context() as patch:
             patch.setattr(jobs, "_held", lambda job: Away())
-            patch.setattr(jobs.connection, "close", lambda: None)
+            patch.setattr("catalog.services.jobs.connection", Quiet())
             assert jobs._renew(held)
         assert jobs._renew(held)
 

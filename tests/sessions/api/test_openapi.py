@@ -95,7 +95,7 @@ def world(db: None, request: pytest.FixtureRequest) -> World:
 @pytest.mark.parametrize("world", ["admin", "agent"], indirect=True)
 @schema.parametrize()
 @settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_every_answer_is_documented_and_none_is_a_500(case: schemathesis.Case, world: World) -> None:
+def test_every_answer_is_documented_and_none_is_a_500(case: Any, world: World) -> None:
     """Half of the calls are about things that are there, the others about whatever was made up."""
     if case.path_parameters and zlib.crc32(str(case.path_parameters).encode()) % 2:
         case.path_parameters = {name: world.known[name] for name in case.path_parameters}
