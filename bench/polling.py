@@ -149,6 +149,7 @@ def measure_service(service: Service, size: int) -> Iterator[Reading]:
     if size == SIZES[-1]:
         manage(service.environment, "shell", "-c", MANY_SCRIPT.format(count=MANY_SESSIONS))
         many = f"{label}, {MANY_SESSIONS:,} sessions"
+        tag = service.call("GET", f"{path}/tools")[0]["etag"]
         yield run_wrk(f"304 of a session, {many}", list_url, {**key, "If-None-Match": tag})
         yield run_wrk(f"search, {many}", f"{service.url}/api/v1{path}/search", key, queries=QUERIES)
 

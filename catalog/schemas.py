@@ -321,14 +321,14 @@ class ImportOut(Schema):
 
 
 class ConfigOut(Schema):
-    """A config file in the dialect asked for."""
+    """A config file: its servers, and the search settings under the dialect's own mark."""
 
-    model_config = ConfigDict(
-        extra="allow",
-        json_schema_extra={
-            "example": {"mcpServers": {"github": {"type": "http", "url": "https://mcp.example.com/"}}}
-        },
-    )
+    model_config = example({"mcpServers": {"github": {"type": "http", "url": "https://mcp.example.com/"}}})
+
+    mcpServers: dict[str, dict[str, Any]]  # noqa: N815  the files' names
+    toolSearch: dict[str, Any] | None = None  # noqa: N815
+    env: dict[str, str] | None = None
+    capabilities: dict[str, Any] | list[str] | None = None
 
 
 class ModelIn(Schema):

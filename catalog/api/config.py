@@ -45,7 +45,13 @@ def import_config(
     )
 
 
-@router.get("/config", operation_id="export_config", summary="Export a config file", response=ConfigOut)
+@router.get(
+    "/config",
+    operation_id="export_config",
+    summary="Export a config file",
+    response=ConfigOut,
+    exclude_none=True,
+)
 def export_config(
     request: HttpRequest, dialect: Dialect = Dialect.PIZZAPI, policy: Text = "default"
 ) -> ConfigOut:

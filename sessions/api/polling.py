@@ -69,6 +69,8 @@ def _admit(request: HttpRequest, find: Callable[[str], Poll | None]) -> Poll:
 
 
 def _read_form(request: HttpRequest, poll: Poll) -> ListForm:
+    if not request.META.get("QUERY_STRING"):
+        return tool_lists.MCP
     asked = ListForm(
         _read_choice(request, "format", Format, Format.MCP),
         _read_choice(request, "hosted", Hosted, Hosted.NO),

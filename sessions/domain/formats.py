@@ -38,6 +38,7 @@ class ListForm:
 
     @property
     def key(self) -> str:
+        """Tells lists of different forms apart."""
         return f"{self.format}-{self.hosted}-{self.discovered}"
 
     @property
