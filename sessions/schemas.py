@@ -31,7 +31,7 @@ STATE_EXAMPLE: dict[str, Any] = {
     "context_window": 200000,
     "context_used": 18200,
     "version": 5,
-    "counts": {"total": 262, "loaded": 3, "deferred": 259, "discovered": 2, "locked": 1},
+    "counts": {"total": 262, "loaded": 3, "deferred": 259, "discovered": 2, "locked": 0},
     "tokens": {"full": 61200, "sent": 980, "saved": 60220},
     "loaded": [{"name": "mcp__github__create_issue", "server": "github", "reason": "discovered", "turn": 2}],
     "deferred_by_server": {"github": 39, "slack": 24},
@@ -119,7 +119,9 @@ class CountsOut(Schema):
     loaded: int = Field(description="Every tool sent in full.")
     deferred: int
     discovered: int = Field(description="Those of the loaded that a search loaded.")
-    locked: int = Field(description="Those that a rule keeps loaded whatever the threshold reads.")
+    locked: int = Field(
+        description="Tools that quarantine keeps out of the list until an admin approves them."
+    )
 
 
 class TokensOut(Schema):

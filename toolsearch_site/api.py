@@ -58,7 +58,7 @@ def api_urls() -> tuple[list[URLPattern | URLResolver], str, str]:
     ]
     for pattern in polls:
         pattern.callback = require_safe(_tell_problems(pattern.callback))
-    routes = [*polls, *patterns, re_path(r"^.*$", _find_nothing)]
+    routes = [*polls, *patterns, re_path(r"", _find_nothing)]
     for route in routes:
         if isinstance(route, URLPattern):
             route.callback = login_not_required(_explain_refusals(route.callback))

@@ -12,11 +12,11 @@ _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 class StrictParser(Parser):
     def parse_body(self, request: HttpRequest) -> Any:
-        """Raises ValueError for NaN, for NUL characters, which no database keeps, and for lone surrogates."""
+        """Refuses NaN, NUL characters, which no database keeps, lone surrogates, and what is no object."""
         body = request.body
         parsed = json.loads(body, parse_constant=_refuse)
         if not isinstance(parsed, dict):  # every operation takes one, and a list would pass for an empty one
-            raise ValueError("the body must be an object")
+            raise TypeError("the body must be an object")
         if b"\\u" in body:
             text = json.dumps(parsed, ensure_ascii=False)
             text.encode()

@@ -17,11 +17,6 @@ from sessions.domain.columns import Column
 from sessions.domain.wire import Shape, ToolText
 from sessions.reading.versions import Versions
 
-# The rules that keep a tool loaded whatever the threshold reads.
-LOCKING = frozenset(
-    {Reason.NEVER_DEFER, Reason.TOOL_ALWAYS, Reason.META_ALWAYS_LOAD, Reason.SERVER_LOAD, Reason.BUILTIN}
-)
-
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
@@ -93,10 +88,6 @@ class Offer:
         """The tools that a session brought along, to be searched beside the catalog's."""
         own = [tool.text for tool in self.tools if tool.text.id < 0]
         return compile_documents([_document(text) for text in own], None) if own else None
-
-    @cached_property
-    def locked(self) -> int:
-        return sum(tool.reason in LOCKING for tool in self.always)
 
     @cached_property
     def deferred_by_server(self) -> Counter[str]:

@@ -31,7 +31,7 @@ class Standing:
             "loaded": len(offer.always) + found,
             "deferred": len(offer.deferred) - found,
             "discovered": found,
-            "locked": offer.locked,
+            "locked": 0,  # what quarantine holds back; no tool is quarantined yet
         }
 
     def tokens(self, form: ListForm = MCP) -> dict[str, int]:

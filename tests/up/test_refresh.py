@@ -37,8 +37,8 @@ print([(tool.name, tool.loading, tool.revisions.count(), tool.gone_at is None) f
 """
 BAD = {
     "exits": ("exits_at_once", "ended with exit code 3"),
-    "no_connect": ("hangs_on_connect", "did not answer MCP's greeting within 5 s"),
-    "no_list": ("hangs_on_list", "did not list its tools within 5 s"),
+    "no_connect": ("hangs_on_connect", "did not answer MCP's greeting within 15 s"),
+    "no_list": ("hangs_on_list", "did not list its tools within 15 s"),
     "endless": ("never_ends_its_pages", "did not end after 100 pages"),
     "huge": ("describes_at_length", "sent more than"),
     "no_json": ("spoils_its_json", "not valid JSON"),
@@ -54,7 +54,7 @@ def odd(behaviour: str, *arguments: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    timeouts = {"TOOLSEARCH_CONNECT_TIMEOUT": "5", "TOOLSEARCH_LIST_TIMEOUT": "5"}
+    timeouts = {"TOOLSEARCH_CONNECT_TIMEOUT": "15", "TOOLSEARCH_LIST_TIMEOUT": "15"}
     data = tmp_path_factory.mktemp("data")
     with running_instance(data, "--no-demo", TOOLSEARCH_PRIVATE_ADDRESSES="on", **timeouts) as running:
         running.wait_until_healthy()

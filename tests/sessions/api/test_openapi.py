@@ -2,12 +2,16 @@
 
 import json
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
+from django.test import Client
 from hypothesis import HealthCheck, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -17,6 +21,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from catalog.models import ModelSupport
+from tests.pages import broken_rules, text_of
 from tests.sessions.api.calling import Agent, fill_catalog, make_agent
 from toolsearch_site.api import api
 from toolsearch_site.wsgi import application
@@ -43,6 +48,13 @@ def operations() -> list[tuple[str, str]]:
 def test_document_changes_only_on_purpose() -> None:
     """After a change that is meant: write the new document over `tests/openapi.json`."""
     assert read_document() == json.loads(SNAPSHOT.read_text())
+
+
+def test_interactive_documents_come_from_our_own_files() -> None:
+    page = Client().get("/api/v1/docs")
+    assert page.status_code == 200
+    assert broken_rules(page) == []
+    assert "swagger-ui-bundle.js" in text_of(page)
 
 
 @pytest.mark.parametrize(("method", "path"), operations())
@@ -91,7 +103,19 @@ def world(db: None, request: pytest.FixtureRequest) -> World:
     return World(caller, known)
 
 
+@pytest.fixture
+def kept_connection(world: World) -> Iterator[None]:
+    """What Django's own test client does: a request's end must not close the connection the test is on."""
+    ends = (request_started, request_finished)
+    for end in ends:
+        end.disconnect(close_old_connections)
+    yield
+    for end in ends:
+        end.connect(close_old_connections)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_connection")
 @pytest.mark.parametrize("world", ["admin", "agent"], indirect=True)
 @schema.parametrize()
 @settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -57,7 +57,7 @@ class TestMcp:
         assert listed["tools"][2]["inputSchema"]["required"] == ["title"]
         assert listed["routes"][CREATE] == ["github", "create_issue"]
         assert CREATE not in names(listed["deferred"])
-        assert listed["counts"] == {"total": 5, "loaded": 3, "deferred": 2, "discovered": 2, "locked": 1}
+        assert listed["counts"] == {"total": 5, "loaded": 3, "deferred": 2, "discovered": 2, "locked": 0}
 
     def test_inactive_list_is_whole_and_has_no_search_tool(self, agent: Agent) -> None:
         change_default(mode="off")
