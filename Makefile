@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := manage.py toolsearch_site catalog sessions tests bench
 
-.PHONY: run setup test check format screenshots clean
+.PHONY: run setup test coverage check format screenshots clean
 
 run: .venv/run.stamp
 	@exec $(BIN)/python manage.py up
@@ -12,6 +12,9 @@ setup: .venv/full.stamp
 
 test: .venv/full.stamp
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+coverage: .venv/full.stamp
+	$(BIN)/pytest --cov --cov-report=term $(PYTEST_ARGS)
 
 check: .venv/full.stamp
 	$(BIN)/ruff check $(SOURCES)
