@@ -1,9 +1,13 @@
 # What a newcomer needs: `make run` and `make test`. CI runs `make test` and `make check`.
 PYTHON ?= python3
 BIN := .venv/bin
+# Many tests wait for processes, so more workers than cores pay. One after the other: PARALLEL=
+PARALLEL ?= --numprocesses 4 --dist loadgroup
+# Every worker and every process that a test starts reads the same code: compiled once, it starts sooner.
+unexport PYTHONDONTWRITEBYTECODE
 SOURCES := manage.py toolsearch_site catalog sessions tests bench
 
-.PHONY: run setup test coverage check format screenshots clean
+.PHONY: run setup test coverage check audit format screenshots clean
 
 run: .venv/run.stamp
 	@exec $(BIN)/python manage.py up
@@ -11,10 +15,10 @@ run: .venv/run.stamp
 setup: .venv/full.stamp
 
 test: .venv/full.stamp
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest $(PARALLEL) $(PYTEST_ARGS)
 
 coverage: .venv/full.stamp
-	$(BIN)/pytest --cov --cov-report=term $(PYTEST_ARGS)
+	$(BIN)/pytest $(PARALLEL) --cov --cov-report=term $(PYTEST_ARGS)
 
 check: .venv/full.stamp
 	$(BIN)/ruff check $(SOURCES)
@@ -22,6 +26,13 @@ check: .venv/full.stamp
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
+
+# Known vulnerabilities of what is installed. Needs https://api.osv.dev; an environment of its own keeps its parts out of ours.
+audit: .venv/full.stamp
+	$(BIN)/python -m venv .venv/audit
+	.venv/audit/bin/pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
+	.venv/audit/bin/pip-audit --vulnerability-service osv --skip-editable --progress-spinner off \
+	  --path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 
 format: .venv/full.stamp
 	$(BIN)/ruff check --fix $(SOURCES)

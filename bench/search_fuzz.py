@@ -3,7 +3,8 @@
     python -m bench.search_fuzz [QUERIES]
 
 Half of the catalog is hidden. Prints the slowest of each ranker and of patterns, in processor time, and exits
-1 past 100 ms for a query and 1 s for a pattern.
+1 past 100 ms for a query and 1 s for a pattern. Each ranker's first query, which also reads what the ranker
+needs of a generation, has a column of its own and the same bound.
 """
 
 import random
@@ -14,7 +15,7 @@ from functools import partial
 
 from bench.search_speed import load_documents
 from catalog.domain.errors import InvalidInput
-from catalog.domain.query import Query, parse_pattern, parse_query
+from catalog.domain.query import MAX_QUERY_CHARS, Query, parse_pattern, parse_query
 from catalog.search.answers import answer
 from catalog.search.compiling import compile_documents
 from catalog.search.ranking import RANKERS
@@ -26,6 +27,7 @@ Ask = Callable[[Query, str], None]
 
 DEFAULT_QUERIES = 100_000
 PATTERNS = 1_000
+LONG_SHARE = 0.01
 QUERY_SECONDS, PATTERN_SECONDS = 0.1, 1.0
 
 
@@ -41,7 +43,7 @@ def main(queries: int) -> int:
         assert {hit.id for hit in outcome.hits} <= shown, "a hidden tool was found"
 
     source = random.Random(20_261_116)
-    print(f"{'kind':<10}{'asked':>10}{'refused':>10}{'slowest ms':>12}{'bound ms':>10}")
+    print(f"{'kind':<10}{'asked':>10}{'refused':>10}{'first ms':>12}{'slowest ms':>12}{'bound ms':>10}")
     missed = 0
     for ranker in RANKERS:
         typed = partial(_ask_query, ask, source, ranker)
@@ -51,7 +53,12 @@ def main(queries: int) -> int:
 
 
 def _ask_query(ask: Ask, source: random.Random, ranker: str) -> None:
-    ask(parse_query(make_text(source)), ranker)
+    ask(parse_query(make_long(source) if source.random() < LONG_SHARE else make_text(source)), ranker)
+
+
+def make_long(source: random.Random) -> str:
+    """As many different words as a query can have, and all of them short enough to be inside many texts."""
+    return " ".join("".join(source.choices("aeionrst", k=2)) for _ in range(MAX_QUERY_CHARS // 3))
 
 
 def _ask_pattern(ask: Ask, source: random.Random) -> None:
@@ -60,19 +67,25 @@ def _ask_pattern(ask: Ask, source: random.Random) -> None:
 
 def report(kind: str, count: int, bound_seconds: float, ask_once: Callable[[], None]) -> bool:
     """One row of the table; True when the bound is missed."""
+    first = time_once(ask_once)
     slowest, refused = 0.0, 0
     for _ in range(count):
-        started = time.process_time()
-        try:
-            ask_once()
-        except InvalidInput:
-            refused += 1
-        slowest = max(slowest, time.process_time() - started)
-    print(
-        f"{kind:<10}{count:>10,}{refused:>10,}{slowest * 1000:>12.1f}{bound_seconds * 1000:>10.0f}",
-        flush=True,
-    )
-    return slowest > bound_seconds
+        seconds = time_once(ask_once)
+        refused += seconds is None
+        slowest = max(slowest, seconds or 0)
+    times = f"{(first or 0) * 1000:>12.1f}{slowest * 1000:>12.1f}{bound_seconds * 1000:>10.0f}"
+    print(f"{kind:<10}{count:>10,}{refused:>10,}{times}", flush=True)
+    return max(first or 0, slowest) > bound_seconds
+
+
+def time_once(ask_once: Callable[[], None]) -> float | None:
+    """None for a query that was refused."""
+    started = time.process_time()
+    try:
+        ask_once()
+    except InvalidInput:
+        return None
+    return time.process_time() - started
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ SERVER_EXAMPLE: dict[str, Any] = {
     "last_refreshed_at": "2026-01-05T09:00:00Z",
     "last_error": "",
     "settings": {
+        "refreshIntervalSeconds": 3600,
         "url": "https://mcp.example.com/",
         "headers": {"Authorization": "Bearer ${GITHUB_AUTHORIZATION}"},
     },
@@ -107,7 +108,7 @@ class ToolPageOut(Schema):
 
 
 class ToolQuery(Schema):
-    """`q` are words, each of which must be somewhere in the tool; `state` is for admins."""
+    """`q` is a query as agents search with; `state` is for admins."""
 
     server: Text = ""
     loading: Loading | None = None
@@ -120,16 +121,18 @@ class ToolQuery(Schema):
 class ToolIn(Schema):
     """Fields that are left out stay."""
 
-    model_config = example({"loading": "always", "keywords": ["bug report"]})
+    model_config = example({"loading": "always", "keywords": ["bug report"], "tags": ["triage"]})
 
     loading: Loading | None = None
     keywords: list[Text] | None = None
     hidden: bool | None = None
+    tags: list[Text] | None = Field(None, description="All of them: one left out is taken off.")
 
 
 class SettingsOut(Schema):
-    """How a server is reached; secrets are left out and stand as `${NAME}`."""
+    """How a server is reached and how often; secrets are left out and stand as `${NAME}`."""
 
+    refreshIntervalSeconds: int  # noqa: N815
     command: str | None = None
     args: list[str] | None = None
     env: dict[str, str] | None = None
@@ -171,6 +174,7 @@ class ServerFieldsIn(Schema):
     headers: dict[Text, Text] | None = None
     deferLoading: bool | None = None  # noqa: N815
     enabled: bool | None = None
+    refreshIntervalSeconds: Annotated[int, Field(ge=10, le=LARGEST)] | None = None  # noqa: N815
     tools: list[dict[str, Any]] | None = Field(None, description="Definitions, for a snapshot.")
 
 

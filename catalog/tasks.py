@@ -14,7 +14,7 @@ from kombu.exceptions import OperationalError
 from catalog.models import Heartbeat
 from catalog.models.jobs import JobKind
 from catalog.selectors.health import WORKER_PART
-from catalog.services import decisions, followers, history, jobs, refresh, reindex
+from catalog.services import decisions, followers, history, jobs, marks, refresh, reindex, saved_runs
 
 logger = logging.getLogger(__name__)
 
@@ -28,20 +28,25 @@ HANDLERS: dict[JobKind, jobs.Handler] = {
     JobKind.REFRESH_SERVER: refresh.run_refresh,
     JobKind.UPDATE_INDEX: reindex.run_update,
     JobKind.DECIDE: decisions.run_decisions,
+    JobKind.RUN_SAVED_QUERIES: saved_runs.run_stale,
 }
 
 
 def wake_workers() -> None:
     """Tell the workers what is due. When the broker is away the rows wait for the next sweep."""
+    waiting = dict(jobs.take_wakeable(now=timezone.now()))
     try:
-        for job_id, kind in jobs.take_wakeable(now=timezone.now()):
+        for job_id, kind in list(waiting.items()):
             run_job.apply_async((job_id,), queue=QUEUES.get(kind), expires=WAKE_UP_EXPIRES_SECONDS)
+            del waiting[job_id]
     except (OperationalError, OSError) as error:
         logger.warning("the broker cannot be reached, the sweep will wake the workers: %s", error)
+        jobs.forget_wake_ups(waiting)
 
 
 def wake_workers_on_commit() -> None:
-    transaction.on_commit(wake_workers)
+    """What is committed is not undone by a wake-up that fails: the sweep repeats it."""
+    transaction.on_commit(wake_workers, robust=True)
 
 
 @shared_task(name="catalog.run_job", ignore_result=True, time_limit=600)
@@ -56,6 +61,7 @@ def sweep_jobs() -> None:
     Heartbeat.objects.update_or_create(part=WORKER_PART, defaults={"at": now})
     jobs.give_up_exhausted(now=now)
     followers.request_if_behind()
+    marks.look_over_unmarked()
     wake_workers()
 
 

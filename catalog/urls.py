@@ -6,11 +6,15 @@ from catalog.views import (
     bulk,
     changes,
     exports,
+    models,
     policies,
     policy_editing,
+    review,
+    saved_queries,
     server_adding,
     server_editing,
     servers,
+    tool_loading,
     tools,
 )
 
@@ -32,6 +36,7 @@ urlpatterns = [
     path("tools.json", exports.tools_json, name="tools_json"),
     path("bulk-edit/", bulk.bulk_edit, name="bulk_edit"),
     path("tools/<str:qualified_name>/", tools.tool_detail, name="tool_detail"),
+    path("tools/<str:qualified_name>/loading/", tool_loading.tool_loading, name="tool_loading"),
     path("tools/<str:qualified_name>/settings/", tools.tool_settings_change, name="tool_settings_change"),
     path("policies/", policies.policy_list, name="policy_list"),
     # Beside the policies and not below them, where it would hide a policy of that name.
@@ -41,6 +46,18 @@ urlpatterns = [
     path("policies/<slug:slug>/preview/", policy_editing.policy_preview, name="policy_preview"),
     path("policies/<slug:slug>/roll-back/", policy_editing.policy_roll_back, name="policy_roll_back"),
     path("policies/<slug:slug>/delete/", policy_editing.policy_delete, name="policy_delete"),
+    path("models/", models.model_list, name="model_list"),
+    path("models/<int:model_id>/", models.model_edit, name="model_edit"),
+    path("models/<int:model_id>/delete/", models.model_delete, name="model_delete"),
+    # Below the test console, whose second page it is.
+    path("console/saved/", saved_queries.saved_list, name="saved_list"),
+    path("console/saved/save/", saved_queries.saved_save, name="saved_save"),
+    path("console/saved/run/", saved_queries.saved_run, name="saved_run"),
+    path("console/saved/<int:saved_id>/delete/", saved_queries.saved_delete, name="saved_delete"),
+    path("review/", review.review_list, name="review"),
+    path("review/count/", review.review_count, name="review_count"),
+    path("review/approve/", review.review_approve, name="review_approve"),
+    path("review/approve-server/", review.review_approve_server, name="review_approve_server"),
     path("changes/", changes.change_list, name="change_list"),
     path("changes/<int:change_id>/undo/", changes.change_undo, name="change_undo"),
 ]

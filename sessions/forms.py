@@ -1,21 +1,39 @@
 """What the pages of agents take from a reader."""
 
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from django import forms
 
 from catalog.domain.choices import Ranker
+from catalog.forms.filters import SELECT, FilterForm, search_box
+from catalog.forms.numbers import CountField
 from catalog.models import Policy
 from sessions.models import Scope
+from sessions.reading.listing import Liveness
+from sessions.reading.session_table import SessionFilter
 
 LIFETIMES = [("", "Never"), ("30", "In 30 days"), ("90", "In 90 days"), ("365", "In a year")]
 
-LIMITS = [("5", "5 results"), ("10", "10 results"), ("25", "25 results"), ("50", "50 results")]
-RANKER_WORDS = {Ranker.BM25F: "bm25f, the default", Ranker.KEYWORD: "keyword", Ranker.OVERLAP: "overlap"}
+LIMITS = [("", "Policy's results"), *((str(count), f"{count} results") for count in (5, 10, 25, 50))]
+RANKERS = [("", "Policy's ranker"), *((ranker.value, ranker.value) for ranker in Ranker)]
 
 
-class ConsoleForm(forms.Form):
-    """A search in the URL; a ranker or number that cannot be understood gives way to the default."""
+class ReadAs(StrEnum):
+    """Which field of an agent's call the text stands in."""
+
+    QUERY = "query"
+    PATTERN = "pattern"
+
+
+class ConsoleView(StrEnum):
+    HITS = "hits"
+    RANKERS = "rankers"
+    ANSWER = "answer"
+
+
+class ConsoleForm(FilterForm):
+    """A search in the URL; a value that cannot be understood gives way to the default."""
 
     q = forms.CharField(
         required=False,
@@ -33,27 +51,70 @@ class ConsoleForm(forms.Form):
             }
         ),
     )
+    read_as = forms.ChoiceField(
+        required=False,
+        choices=[(ReadAs.QUERY.value, "As a query"), (ReadAs.PATTERN.value, "As a regular expression")],
+        widget=forms.Select({"class": "form-select", "aria-label": "Read as"}),
+    )
     ranker = forms.ChoiceField(
         required=False,
-        choices=list(RANKER_WORDS.items()),
+        choices=RANKERS,
         widget=forms.Select({"class": "form-select", "aria-label": "Ranker"}),
     )
     limit = forms.ChoiceField(
         required=False, choices=LIMITS, widget=forms.Select({"class": "form-select", "aria-label": "Results"})
     )
+    view = forms.ChoiceField(
+        required=False,
+        choices=[
+            (ConsoleView.HITS.value, "Hits"),
+            (ConsoleView.RANKERS.value, "Compare rankers"),
+            (ConsoleView.ANSWER.value, "Agent's answer"),
+        ],
+    )
 
     def asked_query(self) -> str:
-        return self._value("q")
+        return self.value("q")
 
-    def asked_ranker(self) -> Ranker:
-        return Ranker(self._value("ranker") or Ranker.BM25F)
+    def asked_ranker(self) -> Ranker | None:
+        """Unset leaves it to the policy, as it does for the number of results."""
+        value = self.value("ranker")
+        return Ranker(value) if value else None
 
-    def asked_limit(self) -> int:
-        return int(self._value("limit") or LIMITS[0][0])
+    def asked_limit(self) -> int | None:
+        value = self.value("limit")
+        return int(value) if value else None
 
-    def _value(self, field: str) -> str:
-        self.is_valid()
-        return str(self.cleaned_data.get(field) or "")
+    def asked_reading(self) -> ReadAs:
+        return ReadAs(self.value("read_as") or ReadAs.QUERY)
+
+    def asked_view(self) -> ConsoleView:
+        return ConsoleView(self.value("view") or ConsoleView.HITS)
+
+
+class SessionFilterForm(FilterForm):
+    q = forms.CharField(required=False, max_length=200, widget=search_box("Name, id or model"))
+    state = forms.ChoiceField(
+        required=False,
+        choices=[
+            ("", "Any state"),
+            (Liveness.ACTIVE, "Active in the last hour"),
+            (Liveness.IDLE, "Idle"),
+            (Liveness.EXPIRED, "Expired"),
+        ],
+        widget=forms.Select({**SELECT, "aria-label": "State"}),
+    )
+    policy = forms.CharField(required=False, max_length=64)
+    key = forms.IntegerField(required=False, min_value=1)
+
+    def wanted(self) -> SessionFilter:
+        state, key = self.value("state"), self.value("key")
+        return SessionFilter(
+            text=self.value("q"),
+            liveness=Liveness(state) if state else None,
+            policy=self.value("policy"),
+            key_id=int(key) if key else None,
+        )
 
 
 class KeyForm(forms.Form):
@@ -80,6 +141,16 @@ class KeyForm(forms.Form):
     )
     lifetime_days = forms.ChoiceField(
         label="Expires", required=False, choices=LIFETIMES, widget=forms.Select({"class": "form-select"})
+    )
+    rate_limit_per_minute = CountField(
+        label="Requests a minute",
+        help_text="Past it a request is refused with 429, and told when to come back.",
+        empty="no limit",
+    )
+    max_sessions = CountField(
+        label="Most sessions",
+        help_text="Kept at once for this key; past it the longest idle end.",
+        empty="the policy's limit",
     )
 
     def expires_at(self, *, now: datetime) -> datetime | None:

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.urls import reverse
 
 from catalog.models import Policy
 from catalog.models.constraints import one_of
@@ -113,6 +114,9 @@ class AgentSession(models.Model):
     def __str__(self) -> str:
         return self.external_id or str(self.id)
 
+    def get_absolute_url(self) -> str:
+        return reverse("session_detail", args=[self.pk])
+
 
 class LoadedTool(models.Model):
     """A tool that a search loaded, in load order. Kept by name: a session's own tools have no row."""
@@ -197,3 +201,61 @@ class Snapshot(models.Model):
 
     def __str__(self) -> str:
         return f"{self.session_id} turn {self.turn}"
+
+
+class EventKind(models.TextChoices):
+    BEGAN = "began", "Began"
+    CHANGED = "changed", "Changed"
+    TURN = "turn", "Turn"
+    LOADED = "loaded", "Loaded"
+    UNLOADED = "unloaded", "Unloaded"
+    SNAPSHOT = "snapshot", "Snapshot"
+    COMPACTED = "compacted", "Compacted"
+    RESTORED = "restored", "Restored"
+    RESET = "reset", "Reset"
+
+
+class SessionEvent(models.Model):
+    """One moment of a session, and what its tool list cost from then on. Kept as long as searches are."""
+
+    session = models.ForeignKey(AgentSession, on_delete=models.CASCADE, related_name="events")
+    at = models.DateTimeField()
+    kind = models.CharField(max_length=9, choices=EventKind)
+    turn = models.PositiveIntegerField(help_text="The turn in force after it.")
+    by = models.CharField(max_length=200, blank=True, help_text="Empty: the agent itself.")
+    loaded = models.JSONField(default=list, help_text="Qualified names, the first of them.")
+    loaded_count = models.PositiveIntegerField(default=0)
+    unloaded = models.JSONField(default=list, help_text="Qualified names, the first of them.")
+    unloaded_count = models.PositiveIntegerField(default=0)
+    snapshot_turn = models.PositiveIntegerField(
+        null=True, blank=True, help_text="When its snapshot was taken."
+    )
+    context_used = models.PositiveIntegerField(default=0)
+    tokens_full = models.PositiveIntegerField()
+    tokens_sent = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["-at", "-pk"]
+        indexes = [
+            models.Index(fields=["session", "-at", "-id"], name="event_of_session"),
+            models.Index(fields=["at"], name="event_age"),
+        ]
+        constraints = [one_of("kind", EventKind, table="event")]
+
+    def __str__(self) -> str:
+        return f"{self.session_id} {self.kind}"
+
+
+class ActivityHour(models.Model):
+    """What agents did in one hour, counted as it is recorded: a page over time reads no single search."""
+
+    hour = models.DateTimeField(primary_key=True)
+    sessions = models.PositiveIntegerField(default=0, help_text="Begun in this hour.")
+    searches = models.PositiveIntegerField(default=0)
+    misses = models.PositiveIntegerField(default=0, help_text="Searches that found nothing.")
+
+    class Meta:
+        ordering = ["hour"]
+
+    def __str__(self) -> str:
+        return f"{self.hour:%Y-%m-%d %H}"

@@ -1,4 +1,4 @@
-"""Sessions and keys as pages show them."""
+"""Keys as pages show them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from django.db.models import Count, F, QuerySet
 
 from catalog.domain.errors import NotFound
 from catalog.selectors.paging import Page, cut_page
-from sessions.models import AgentSession, ApiKey
+from sessions.models import ApiKey
 
 
 class KeyState(StrEnum):
@@ -25,14 +25,6 @@ class KeyRow:
     key: ApiKey
     state: KeyState
     sessions: int
-
-
-def sessions_for_table(*, page: str | int = 1) -> Page[AgentSession]:
-    """The latest seen first, each with `loaded_count`."""
-    sessions: QuerySet[Any] = AgentSession.objects.select_related("key", "policy").annotate(
-        loaded_count=Count("loaded_tools")
-    )
-    return cut_page(sessions.order_by("-last_seen_at", "-id"), page)
 
 
 def keys_for_table(*, now: datetime, page: str | int = 1) -> Page[KeyRow]:

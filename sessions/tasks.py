@@ -13,4 +13,6 @@ def expire_sessions() -> None:
 
 @shared_task(name="sessions.prune_searches", ignore_result=True, time_limit=300)
 def prune_searches() -> None:
-    eviction.prune_searches(now=timezone.now())
+    now = timezone.now()
+    eviction.prune_searches(now=now)
+    eviction.prune_events(now=now)

@@ -2,11 +2,19 @@
 
 from django.urls import path
 
-from sessions.views import console, keys, sessions
+from sessions.views import agent_answers, console, keys, sessions, tool_use
 
 urlpatterns = [
     path("sessions/", sessions.session_list, name="session_list"),
+    path("sessions/<uuid:session_id>/", sessions.session_detail, name="session_detail"),
+    path("sessions/<uuid:session_id>/reset/", sessions.session_reset, name="session_reset"),
+    path("sessions/<uuid:session_id>/load/", console.session_load, name="session_load"),
+    path("sessions/<uuid:session_id>/unload/", sessions.session_unload, name="session_unload"),
+    path("sessions/<uuid:session_id>/delete/", sessions.session_delete, name="session_delete"),
+    path("tools/<str:qualified_name>/sessions/", tool_use.tool_sessions, name="tool_sessions"),
     path("console/", console.console, name="console"),
+    path("policies/<slug:slug>/agent/", agent_answers.agent_answer, name="agent_answer"),
+    path("policies/<slug:slug>/agent.json", agent_answers.agent_answer_json, name="agent_answer_json"),
     path("keys/", keys.key_list, name="key_list"),
     path("keys/<int:key_id>/revoke/", keys.key_revoke, name="key_revoke"),
 ]

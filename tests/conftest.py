@@ -11,6 +11,15 @@ from catalog.services import search
 from sessions.reading import models_known, offers
 from sessions.services import records
 
+HERE = Path(__file__).parent
+SHARED_SCOPES = ("class", "module", "package")
+# Instances side by side would spoil the times that these tests measure: one worker runs them all.
+ONE_AFTER_THE_OTHER = HERE / "up"
+# Rules, parsers, the index and the MCP client: on another database they could only say the same again.
+WITHOUT_DATABASE = frozenset(
+    HERE / part for part in ("catalog/domain", "catalog/search", "catalog/upstream", "sessions/domain")
+)
+
 
 @pytest.fixture(autouse=True)
 def index_folder(tmp_path: Path) -> Iterator[Path]:
@@ -19,6 +28,41 @@ def index_folder(tmp_path: Path) -> Iterator[Path]:
         remembering.forget()
     with override_settings(INDEX_FOLDER=tmp_path / "index"):
         yield tmp_path / "index"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share what is dear to start stay together when several workers run the suite.
+
+    First of all hooks: pytest-xdist reads the groups in one of its own, which may come before ours.
+    """
+    for item in items:
+        if not isinstance(item, pytest.Function):
+            continue
+        if group := _group_of(item):
+            item.add_marker(pytest.mark.xdist_group(group))
+        if WITHOUT_DATABASE.intersection(item.path.parents):
+            _refuse_database(item)
+            item.add_marker(pytest.mark.databaseless)
+
+
+def _refuse_database(item: pytest.Function) -> None:
+    if item.get_closest_marker("django_db") or "db" in item.fixturenames:
+        raise pytest.UsageError(f"{item.nodeid} uses a database: its place is beside another part's tests")
+
+
+def _group_of(item: pytest.Function) -> str | None:
+    """The module or folder whose fixture this test shares with its neighbours."""
+    if ONE_AFTER_THE_OTHER in item.path.parents:
+        return ONE_AFTER_THE_OTHER.name
+    found = (definitions[-1] for definitions in item._fixtureinfo.name2fixturedefs.values())
+    places = [fixture.baseid for fixture in found if fixture.scope in SHARED_SCOPES and fixture.baseid]
+    return min(places, key=len, default=None)
+
+
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Workers must agree on names, and bytes may hold a time or a key; nobody reads them in a name."""
+    return argname if isinstance(val, bytes) else None
 
 
 @pytest.hookimpl(wrapper=True)

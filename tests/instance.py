@@ -1,11 +1,9 @@
 """A whole running instance, as `manage.py up` starts it: for tests that look from outside."""
 
-import itertools
 import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -20,8 +18,10 @@ from urllib.parse import urlsplit
 
 import psycopg
 
+from tests.workers import find_free_port, next_redis_database
+
 ROOT = Path(__file__).resolve().parent.parent
-START_WITHIN_SECONDS = 60.0
+START_WITHIN_SECONDS = 120.0
 NOT_RUNNING = -1
 COMMANDS = {
     "web": "granian",
@@ -29,7 +29,6 @@ COMMANDS = {
     "refresher": "--queues refresh",
     "scheduler": " beat ",
 }
-_numbers = itertools.count(1)
 
 
 class Instance:
@@ -80,13 +79,7 @@ class Instance:
 
     def pid_of(self, part: str) -> int:
         """The process id of a part, as the kernel lists `up`'s children."""
-        words = {
-            "web": "granian",
-            "worker": "--queues celery",
-            "refresher": "--queues refresh",
-            "scheduler": " beat ",
-        }
-        found = [pid for pid in children_of(self.process.pid) if words[part] in f"{command_of(pid)} "]
+        found = [pid for pid in children_of(self.process.pid) if COMMANDS[part] in f"{command_of(pid)} "]
         return found[0] if found else NOT_RUNNING
 
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -111,13 +104,12 @@ class Instance:
 @contextmanager
 def running_instance(data: Path, *options: str, **variables: str) -> Iterator[Instance]:
     """An instance on a data folder, and on a database of its own where the run is on PostgreSQL."""
-    with _own_database() as database_url:
+    with own_database() as database_url:
         kept = ("PATH", "HOME", "SECRET_KEY", "CELERY_BROKER_URL", "LANG")
         environment = {name: os.environ[name] for name in kept if name in os.environ}
         environment["TOOLSEARCH_DATA"] = str(data)
         if broker := environment.get("CELERY_BROKER_URL"):
-            # A queue of its own: two instances on one would take each other's messages.
-            own = urlsplit(broker)._replace(path=f"/{next(_numbers) % 16}")
+            own = urlsplit(broker)._replace(path=f"/{next_redis_database()}")
             environment["CELERY_BROKER_URL"] = own.geturl()
         if database_url:
             # A database server ends embedded mode, and with it the demo's right to start a command.
@@ -130,7 +122,7 @@ def running_instance(data: Path, *options: str, **variables: str) -> Iterator[In
 
 
 @contextmanager
-def _own_database() -> Iterator[str | None]:
+def own_database() -> Iterator[str | None]:
     server = os.environ.get("DATABASE_URL")
     if not server:
         yield None
@@ -151,12 +143,6 @@ def wait_for(
     while not condition():
         assert time.monotonic() < deadline, f"not within {within_seconds} s\n{about.output if about else ''}"
         time.sleep(0.1)
-
-
-def find_free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def children_of(pid: int) -> list[int]:

@@ -14,7 +14,7 @@ from catalog.models import Change, Job, Policy, RefreshRun, Server, Tool
 from catalog.models.changes import Action, Subject
 from catalog.models.jobs import JobKind
 from catalog.services import tools
-from sessions.models import AgentSession, ApiKey
+from sessions.models import AgentSession, ApiKey, EventKind, Outcome, SearchEvent, SessionEvent
 
 _numbers = count(1)
 PASSWORD = "correct horse battery staple"
@@ -89,6 +89,20 @@ def make_session(**values: Any) -> AgentSession:
     values.setdefault("last_seen_at", now)
     values.setdefault("expires_at", now + timedelta(days=30))
     return AgentSession.objects.create(key=key, **values)
+
+
+def make_event(session: AgentSession, **values: Any) -> SessionEvent:
+    values.setdefault("at", timezone.now())
+    values.setdefault("kind", EventKind.TURN)
+    values.setdefault("turn", session.turn)
+    return SessionEvent.objects.create(session=session, **{"tokens_full": 100, "tokens_sent": 10, **values})
+
+
+def make_search(session: AgentSession, **values: Any) -> SearchEvent:
+    values.setdefault("at", timezone.now())
+    values.setdefault("outcome", Outcome.MATCHED)
+    values = {"turn": session.turn, "query": "create an issue", "form": "keywords", "took_us": 900, **values}
+    return SearchEvent.objects.create(session=session, **values)
 
 
 def _definition_of(tool: Tool) -> Definition:

@@ -1,5 +1,8 @@
 """Signing in and out, one's own account, and the theme."""
 
+import logging
+from http import HTTPStatus
+
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
@@ -11,16 +14,36 @@ from django.shortcuts import redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 
-from toolsearch_site.forms import OwnPasswordForm
+from catalog.services import accounts
+from toolsearch_site import guessing
+from toolsearch_site.forms import OwnPasswordForm, SignInForm
 from toolsearch_site.navigation import THEME_COOKIE, THEMES
+
+logger = logging.getLogger(__name__)
 
 A_YEAR_SECONDS = 365 * 24 * 3600
 
-sign_in = LoginView.as_view(
-    template_name="toolsearch_site/sign_in.html",
-    authentication_form=AuthenticationForm,
-    redirect_authenticated_user=True,
-)
+
+class SignIn(LoginView):
+    template_name = "toolsearch_site/sign_in.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_valid(form)
+        guessing.remember_browser(response, form.get_user().get_username())
+        return response
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_invalid(form)
+        if isinstance(form, SignInForm) and form.wait_seconds:
+            logger.warning("sign-in from %s refused: too many attempts", guessing.address_of(self.request))
+            response.status_code = HTTPStatus.TOO_MANY_REQUESTS
+            response["Retry-After"] = str(form.wait_seconds)
+        return response
+
+
+sign_in = SignIn.as_view()
 
 
 @require_http_methods(["GET", "POST"])
@@ -29,7 +52,8 @@ def account(request: HttpRequest) -> HttpResponse:
     assert isinstance(request.user, User)
     form = OwnPasswordForm(request.user, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        update_session_auth_hash(request, form.save())
+        accounts.change_own_password(user=request.user, password=form.cleaned_data["new_password1"])
+        update_session_auth_hash(request, request.user)
         messages.success(request, "Your password is changed. Other browsers are signed out.")
         return redirect("account")
     status = 422 if form.is_bound else 200

@@ -16,7 +16,7 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from catalog.api import routers as catalog_routers
-from catalog.domain.errors import InvalidInput, ToolSearchError
+from catalog.domain.errors import InvalidInput, ToolSearchError, Unavailable
 from sessions.api.keys import router as keys_router
 from sessions.api.polling import poll_policy, poll_session
 from sessions.api.sessions import router as sessions_router
@@ -24,6 +24,7 @@ from sessions.api.snapshots import router as snapshots_router
 from sessions.api.tool_lists import router as tool_lists_router
 from sessions.domain.rates import TooManyRequests
 from toolsearch_site.openapi import add_problems
+from toolsearch_site.outages import RETRY_AFTER_SECONDS, answer_outage, is_outage
 from toolsearch_site.parsing import StrictParser
 
 logger = logging.getLogger(__name__)
@@ -93,6 +94,8 @@ def on_engine_error(request: HttpRequest, error: ToolSearchError) -> HttpRespons
     answer = problem(error.status, str(error), title=error.title, errors=errors)
     if isinstance(error, TooManyRequests):
         answer["Retry-After"] = str(error.retry_after_seconds)
+    elif isinstance(error, Unavailable):
+        answer["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return answer
 
 
@@ -120,6 +123,8 @@ def on_missing_object(request: HttpRequest, error: Http404) -> HttpResponse:
 @api.exception_handler(Exception)
 def on_failure(request: HttpRequest, error: Exception) -> HttpResponse:
     """Whatever it was, the caller gets a problem and the log the traceback."""
+    if is_outage(error):
+        return answer_outage(request, error)
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
     return problem(500, "Something went wrong here; the log has the details.")
 

@@ -1,13 +1,15 @@
 """Takes REST calls out of the line before the browser's middleware: they have a key and no cookies."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from django.http import HttpRequest, HttpResponse
-from django.urls import resolve
+from django.urls import ResolverMatch, resolve
 
 PREFIX = "/api/v1/"
 # Pages of the API that a browser shows.
 PAGES = frozenset({"/api/v1/docs", "/api/v1/"})
+KEPT_ADDRESSES = 10_000
 
 
 def api_first(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
@@ -17,9 +19,15 @@ def api_first(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[
         path = request.path_info
         if not path.startswith(PREFIX) or path in PAGES:
             return get_response(request)
-        match = resolve(path, urlconf="toolsearch_site.api_urls")
+        match = _find_view(path)
         request.resolver_match = match
         response: HttpResponse = match.func(request, *match.args, **match.kwargs)
         return response
 
     return answer
+
+
+@lru_cache(maxsize=KEPT_ADDRESSES)
+def _find_view(path: str) -> ResolverMatch:
+    """Agents ask the same few addresses all day, and finding the view took a sixth of a poll."""
+    return resolve(path, urlconf="toolsearch_site.api_urls")

@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,11 @@ FALSE_WORDS = frozenset({"0", "false", "no", "off"})
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 SECRET_KEY_MIN_CHARS = 32
 LONGEST_TIMEOUT_SECONDS = 240
+LONGEST_KEEPING_DAYS = 3650
 SAMPLE_SECRETS = ("change-me", "changeme", "django-insecure-", "your-secret", "secret-key")
+LOG_FORMS = ("lines", "json")
+METRICS_TOKEN_MIN_CHARS = 16
+NODE_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 HOST_PATTERN = re.compile(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\*")
 
 
@@ -60,6 +65,10 @@ class Environment:
     behind_tls: bool | None
     connect_timeout_seconds: int
     list_timeout_seconds: int
+    keep_searches_days: int
+    node: str
+    metrics_token: str | None
+    log_form: str | None
 
     @property
     def is_embedded(self) -> bool:
@@ -87,6 +96,10 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
         behind_tls=_read_optional_flag(variables, "TOOLSEARCH_TLS"),
         connect_timeout_seconds=_read_seconds(variables, "TOOLSEARCH_CONNECT_TIMEOUT", default=60),
         list_timeout_seconds=_read_seconds(variables, "TOOLSEARCH_LIST_TIMEOUT", default=30),
+        keep_searches_days=_read_days(variables, "TOOLSEARCH_KEEP_SEARCHES_DAYS", default=90),
+        node=_read_node(variables),
+        metrics_token=_read_metrics_token(variables),
+        log_form=_read_log_form(variables),
     )
     if environment.secret_key is None and not environment.debug and not environment.is_embedded:
         raise BadSetting("SECRET_KEY", "is missing; a deployment with a database or broker server needs one")
@@ -124,6 +137,13 @@ def _read_seconds(variables: Mapping[str, str], name: str, *, default: int) -> i
     text = _text(variables, name) or str(default)
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= LONGEST_TIMEOUT_SECONDS):
         raise BadSetting(name, f"'{text}' is not a number of seconds from 1 to {LONGEST_TIMEOUT_SECONDS}")
+    return int(text)
+
+
+def _read_days(variables: Mapping[str, str], name: str, *, default: int) -> int:
+    text = _text(variables, name) or str(default)
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= LONGEST_KEEPING_DAYS):
+        raise BadSetting(name, f"'{text}' is not a number of days from 1 to {LONGEST_KEEPING_DAYS}")
     return int(text)
 
 
@@ -236,3 +256,30 @@ def _read_stdio(variables: Mapping[str, str]) -> tuple[bool | None, frozenset[st
     if not all(commands):
         raise BadSetting("TOOLSEARCH_STDIO", "has an empty entry; use on, off or a list of commands: npx,uvx")
     return True, frozenset(commands)
+
+
+def _read_node(variables: Mapping[str, str]) -> str:
+    """This machine's name among the nodes; each node needs one of its own."""
+    given = _text(variables, "TOOLSEARCH_NODE")
+    name = given or re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())[:60].strip("-._") or "node"
+    if not NODE_PATTERN.fullmatch(name):
+        raise BadSetting("TOOLSEARCH_NODE", f"'{given}' is not a name of letters, digits, dots and dashes")
+    return name
+
+
+def _read_metrics_token(variables: Mapping[str, str]) -> str | None:
+    token = _text(variables, "TOOLSEARCH_METRICS_TOKEN")
+    if not token:
+        return None
+    if len(token) < METRICS_TOKEN_MIN_CHARS or not token.isascii():
+        raise BadSetting(
+            "TOOLSEARCH_METRICS_TOKEN", f"needs at least {METRICS_TOKEN_MIN_CHARS} plain characters"
+        )
+    return token
+
+
+def _read_log_form(variables: Mapping[str, str]) -> str | None:
+    form = _text(variables, "TOOLSEARCH_LOGS").lower()
+    if form and form not in LOG_FORMS:
+        raise BadSetting("TOOLSEARCH_LOGS", f"'{form}' is neither {' nor '.join(LOG_FORMS)}")
+    return form or None

@@ -1,7 +1,11 @@
-"""One line per log record, whatever a server or a user put into it."""
+"""One record, one line, whatever a server or a user put into it: lines for people or JSON for machines."""
 
+import json
 import logging
+from datetime import UTC, datetime
 from typing import Any
+
+from toolsearch_site.request_ids import request_id
 
 CONTROL_CHARACTERS = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), 127)} | {
     10: "\\n",
@@ -14,7 +18,8 @@ class OneLineFormatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the base class's name
         record.message = record.message.translate(CONTROL_CHARACTERS)
-        return super().formatMessage(record)
+        own = request_id.get()
+        return super().formatMessage(record) + (f" [{own}]" if own else "")
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
         """A traceback keeps its lines, but set in: none can be taken for a record."""
@@ -22,28 +27,53 @@ class OneLineFormatter(logging.Formatter):
         return "\n".join("    " + line.translate(CONTROL_CHARACTERS) for line in lines)
 
 
-def logging_settings(*, debug: bool) -> dict[str, Any]:
+class JsonFormatter(logging.Formatter):
+    """One JSON object for each record, its traceback included."""
+
+    def __init__(self, *, node: str) -> None:
+        super().__init__()
+        self._node = node
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "node": self._node,
+            "process": record.process,
+        }
+        if own := request_id.get():
+            fields["request_id"] = own
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields)
+
+
+def logging_settings(*, debug: bool, form: str = "lines", node: str = "") -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {
-            "line": {
+            "lines": {
                 "()": OneLineFormatter,
                 "format": "{asctime} {levelname} {name}: {message}",
                 "datefmt": "%H:%M:%S",
                 "style": "{",
-            }
+            },
+            "json": {"()": JsonFormatter, "node": node},
         },
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": form}},
         "root": {"handlers": ["stderr"], "level": "INFO"},
         "loggers": {
             "django.request": {"level": "ERROR"},
             "django.db.backends": {"level": "INFO"},
             "catalog": {"level": "DEBUG" if debug else "INFO"},
-            # One line for each beat and each task would bury what an operator looks for.
+            # One line for each beat, task or connection would bury what an operator looks for.
             "celery.beat": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
             "celery.app.trace": {"level": "WARNING"},
+            "psycopg.pool": {"level": "WARNING"},
             "mcp": {"level": "WARNING"},
             "httpx2": {"level": "WARNING"},
         },

@@ -9,8 +9,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
 from catalog.domain.errors import InvalidInput, ToolSearchError
-
-API_PREFIX = "/api/"
+from toolsearch_site.outages import API_PREFIX, answer_outage, is_outage
 
 
 class ConsoleMiddleware:
@@ -26,6 +25,8 @@ class ConsoleMiddleware:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """The API tells of its errors itself; here a person reads them."""
+        if is_outage(error):
+            return answer_outage(request, error)
         if not isinstance(error, ToolSearchError) or request.path.startswith(API_PREFIX):
             return None
         context = {

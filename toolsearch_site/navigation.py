@@ -19,21 +19,30 @@ class Entry:
     icon: str
     section: str
     least: Role = Role.VIEWER
+    shortcut: str = ""  # the key that leads there after `g`
+    count_route: str = ""  # gives the number beside it, asked for when it can be seen
 
     @property
     def url(self) -> str:
         return reverse(self.route)
 
+    @property
+    def count_url(self) -> str:
+        return reverse(self.count_route) if self.count_route else ""
+
 
 ENTRIES = (
-    Entry("Overview", "overview", "layout-dashboard", "overview"),
-    Entry("Servers", "server_list", "server-2", "servers"),
-    Entry("Tools", "tool_list", "tool", "tools"),
-    Entry("Policies", "policy_list", "adjustments", "policies"),
-    Entry("Sessions", "session_list", "messages", "sessions"),
-    Entry("Test console", "console", "search", "console"),
-    Entry("Keys", "key_list", "key", "keys", least=Role.ADMIN),
-    Entry("Changes", "change_list", "history", "changes"),
+    Entry("Overview", "overview", "layout-dashboard", "overview", shortcut="o"),
+    Entry("Servers", "server_list", "server-2", "servers", shortcut="s"),
+    Entry("Tools", "tool_list", "tool", "tools", shortcut="t"),
+    Entry("Review", "review", "shield-check", "review", shortcut="r", count_route="review_count"),
+    Entry("Policies", "policy_list", "adjustments", "policies", shortcut="p"),
+    Entry("Sessions", "session_list", "messages", "sessions", shortcut="e"),
+    Entry("Test console", "console", "search", "console", shortcut="c"),
+    Entry("Models", "model_list", "cpu", "models", shortcut="m"),
+    Entry("Keys", "key_list", "key", "keys", least=Role.ADMIN, shortcut="k"),
+    Entry("Changes", "change_list", "history", "changes", shortcut="h"),
+    Entry("System", "system", "activity", "system", least=Role.ADMIN, shortcut="y"),
 )
 
 

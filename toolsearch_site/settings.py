@@ -37,7 +37,7 @@ INSTALLED_APPS = [
     "toolsearch_site",
     "catalog",
     "sessions",
-    "django.contrib.admin",
+    "toolsearch_site.admin_config.SuperuserAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -52,6 +52,8 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "toolsearch_site.sign_of_life.sign_of_life",
+    "toolsearch_site.request_ids.request_ids",
+    "toolsearch_site.metrics.measured",
     "django.middleware.security.SecurityMiddleware",
     "toolsearch_site.api_first.api_first",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -65,6 +67,8 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    # Before any view, form or CSRF check reads the body, and late enough to answer with a page.
+    "toolsearch_site.body_limit.body_limit",
     "toolsearch_site.middleware.ConsoleMiddleware",
 ]
 
@@ -108,6 +112,11 @@ SQLITE = {
 }
 
 
+# Of one process. While the server is away a request waits this long for a connection and is then told to
+# come back; short rounds of attempts find the server soon after it returns.
+POOL = {"min_size": 1, "max_size": 16, "timeout": 3, "reconnect_timeout": 5}
+
+
 def _database_settings() -> dict[str, Any]:
     address = ENVIRONMENT.database
     if address is None:
@@ -119,8 +128,9 @@ def _database_settings() -> dict[str, Any]:
         "PASSWORD": address.password,
         "HOST": address.host,
         "PORT": address.port,
+        # A connection that a restart of the server broke is found out before a request gets it.
         "CONN_HEALTH_CHECKS": True,
-        "OPTIONS": {**address.options, "pool": {"min_size": 1, "max_size": 16, "timeout": 10}},
+        "OPTIONS": {"connect_timeout": 3, **address.options, "pool": POOL},
     }
 
 
@@ -128,7 +138,12 @@ DATABASES = {"default": _database_settings()}
 
 CACHES = {
     "default": (
-        {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": ENVIRONMENT.cache_url}
+        {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": ENVIRONMENT.cache_url,
+            # What is cached is never worth waiting for.
+            "OPTIONS": {"socket_connect_timeout": 0.5, "socket_timeout": 0.5},
+        }
         if ENVIRONMENT.cache_url
         else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "toolsearch"}
     )
@@ -139,11 +154,16 @@ CACHE_IS_SHARED = ENVIRONMENT.cache_url is not None
 # --- Celery ---------------------------------------------------------------------------------------------
 
 BROKER_FOLDER = DATA_FOLDER / "broker"
+# Redis gives a message to another worker when it is not acknowledged in time: later than any task can end.
+LONGEST_TASK_SECONDS = 600
+VISIBILITY_TIMEOUT_SECONDS = 3600
 # A worker that is not told which queues to serve serves both.
 REFRESH_QUEUE = "refresh"
 CELERY_TASK_QUEUES = [Queue(name) for name in ("celery", REFRESH_QUEUE)]  # type: ignore[no-untyped-call]
 CELERY_BROKER_URL = ENVIRONMENT.broker_url or "filesystem://localhost"
 CELERY_TASK_IGNORE_RESULT = True
+CELERY_RESULT_EXPIRES = 3600
+CELERY_TASK_TIME_LIMIT = LONGEST_TASK_SECONDS
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_SERIALIZER = "json"
@@ -155,7 +175,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = ENVIRONMENT.broker_url is not None
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
-    {"visibility_timeout": 3600, "socket_connect_timeout": 3, "socket_timeout": 10}
+    {"visibility_timeout": VISIBILITY_TIMEOUT_SECONDS, "socket_connect_timeout": 3, "socket_timeout": 10}
     if (ENVIRONMENT.broker_url or "").startswith("redis")
     else {}
 )
@@ -179,7 +199,7 @@ CELERY_BEAT_SCHEDULE = {
     "expire-sessions": {"task": "sessions.expire_sessions", "schedule": 60.0, "options": {"expires": 60}},
     "prune-searches": {"task": "sessions.prune_searches", "schedule": 3600.0, "options": {"expires": 600}},
 }
-CELERY_BEAT_SCHEDULER = "celery.beat:Scheduler"
+CELERY_BEAT_SCHEDULER = "toolsearch_site.scheduler:SoleScheduler"
 
 # --- Static files ---------------------------------------------------------------------------------------
 
@@ -206,6 +226,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 
 # Embedded means plain HTTP on one's own machine; anything else stands behind TLS.
@@ -213,6 +234,11 @@ BEHIND_TLS = not (EMBEDDED or DEBUG) if ENVIRONMENT.behind_tls is None else ENVI
 SESSION_COOKIE_SECURE = BEHIND_TLS
 CSRF_COOKIE_SECURE = BEHIND_TLS
 SECURE_HSTS_SECONDS = 31536000 if BEHIND_TLS else 0
+SECURE_SSL_REDIRECT = BEHIND_TLS
+# A load balancer asks a node itself, in plain HTTP.
+SECURE_REDIRECT_EXEMPT = [r"^api/v1/health$"]
+# Whether other hosts of the domain, too, are reached by TLS only is not ours to promise.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS else None
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 14 * 24 * 3600
@@ -235,7 +261,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 
 # Searches and last uses of this long are written in one transaction, behind the answers' back.
 WRITE_BEHIND_SECONDS = 1.0
-KEEP_SEARCHES_DAYS = 90
+# Also of what else happened in sessions, and of the counts over time.
+KEEP_SEARCHES_DAYS = ENVIRONMENT.keep_searches_days
 # Of all policies and keys together; a policy's own limit is its `max_sessions`.
 MAX_SESSIONS = 1_000_000
 
@@ -255,7 +282,18 @@ LIST_TIMEOUT_SECONDS = ENVIRONMENT.list_timeout_seconds
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
-LOGGING = logging_settings(debug=DEBUG)
+LOGGING = logging_settings(
+    debug=DEBUG, form=ENVIRONMENT.log_form or ("lines" if EMBEDDED else "json"), node=ENVIRONMENT.node
+)
 
+# --- This node ------------------------------------------------------------------------------------------
+
+NODE = ENVIRONMENT.node
 INDEX_FOLDER = DATA_FOLDER / "index"
+# Nodes share no folder: each follows the catalog by itself. On one machine a job of the worker's does.
+NODES_KEEP_OWN_INDEX = not EMBEDDED
+METRICS_TOKEN = ENVIRONMENT.metrics_token
+METRICS_FOLDER = DATA_FOLDER / "metrics"
+# Where the processes of a node add up what they count; prometheus_client looks at it when it is imported.
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(METRICS_FOLDER)
 BENCH_DATA = ENVIRONMENT.bench_data

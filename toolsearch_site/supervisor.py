@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-STOP_WITHIN_SECONDS = 6.0
+STOP_WITHIN_SECONDS = 5.0
 FIRST_RESTART_AFTER_SECONDS = 0.5
 LONGEST_RESTART_AFTER_SECONDS = 30.0
 STEADY_AFTER_SECONDS = 30.0
+SUPERVISOR = "up"  # the label of its own lines
 TETHER = Path(__file__).with_name("tether.py")
 
 Say = Callable[[str, str], None]
@@ -50,18 +51,18 @@ class Supervisor:
     def __init__(self, parts: Sequence[Part], *, say: Say) -> None:
         self._children = [Child(part) for part in parts]
         self._say = say
-        self._stopping = threading.Event()
+        self.stopping = threading.Event()
 
     def stop(self) -> None:
-        self._stopping.set()
+        self.stopping.set()
 
     def run(self) -> None:
         """Call on the main thread: a child's parent-death signal follows the thread that made it."""
         try:
-            while not self._stopping.is_set():
+            while not self.stopping.is_set():
                 for child in self._children:
                     self._tend(child)
-                self._stopping.wait(0.1)
+                self.stopping.wait(0.1)
         finally:
             self._stop_all()
 
@@ -91,7 +92,8 @@ class Supervisor:
         child.restart_at = now + pause
         child.process = None
         self._say(
-            "up", f"{child.part.label} ended with {_ending(process.returncode)}; restarting in {pause:g} s"
+            SUPERVISOR,
+            f"{child.part.label} ended with {_ending(process.returncode)}; restarting in {pause:g} s",
         )
 
     def _pass_logs(self, label: str, process: subprocess.Popen[str]) -> None:
@@ -109,7 +111,7 @@ class Supervisor:
             try:
                 process.wait(timeout=max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                self._say("up", f"process {process.pid} did not stop in time; killed")
+                self._say(SUPERVISOR, f"process {process.pid} did not stop in time; killed")
             _kill_group(process)
 
 

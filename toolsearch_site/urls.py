@@ -4,17 +4,21 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from toolsearch_site import account_views, views
+from toolsearch_site import account_views, system_views, views
 from toolsearch_site.api import api_urls
 
 urlpatterns = [
     path("", views.overview, name="overview"),
+    path("activity/", views.overview_activity, name="overview_activity"),
     path("sign-in/", account_views.sign_in, name="sign_in"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("account/", account_views.account, name="account"),
     path("theme/", account_views.choose_theme, name="choose_theme"),
+    path("system/", system_views.system, name="system"),
     path("api/v1/", api_urls()),
     path("admin/", admin.site.urls),
     path("", include("catalog.urls")),
     path("", include("sessions.urls")),
 ]
+
+handler500 = "toolsearch_site.views.server_error"

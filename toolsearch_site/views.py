@@ -1,15 +1,33 @@
-"""The page that belongs to no app: the overview."""
+"""The pages that belong to no app: the overview, and what is shown when something broke."""
 
+import sys
 from dataclasses import asdict
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
+from django.views.defaults import server_error as plain_server_error
 
 from catalog.access import Role, role_required
-from catalog.selectors import changes, costs, health, policies, servers, token_map, tools, totals
+from catalog.selectors import (
+    changes,
+    costs,
+    health,
+    policies,
+    saved_queries,
+    servers,
+    token_map,
+    tools,
+    totals,
+)
 from catalog.services.changes import SYSTEM
 from catalog.views.pages import render_page, wants_part
+from sessions.domain.over_time import Period
+from sessions.reading import activity
+from sessions.views.seen import NOTHING_NEW, has_seen
+from toolsearch_site.outages import answer_outage, is_outage
 
 
 @require_GET
@@ -25,6 +43,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "health": health.read_health(),
         "troubled": servers.servers_needing_attention(now=timezone.now()),
         "changes": changes.recent_changes(),
+        "saved_counts": saved_queries.count_saved(),
     }
     if not wants_part(request):
         tokens = token_map.read_token_map(sums, policy)
@@ -34,6 +53,38 @@ def overview(request: HttpRequest) -> HttpResponse:
             "areas": [asdict(area) for area in tokens.areas],
             "largest": tools.largest_tools(),
             "is_new": not servers.has_servers_beside(SYSTEM.label),
+            **_describe(_read_activity(request)),
         }
     page, part = "toolsearch_site/overview.html", "toolsearch_site/_overview_live.html"
     return render_page(request, page, part, context)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Also for what fails before a view is reached, such as reading who is signed in."""
+    error = sys.exception()
+    if error is not None and is_outage(error):
+        return answer_outage(request, error)
+    return plain_server_error(request)
+
+
+@require_GET
+@role_required(Role.VIEWER)
+def overview_activity(request: HttpRequest) -> HttpResponse:
+    """Asked for again and again: which searches found nothing is read only when something has happened."""
+    if not wants_part(request):
+        return redirect(reverse("overview", query={"period": request.GET.get("period", "")}))
+    shown = _read_activity(request)
+    if has_seen(request, shown.stamp):
+        return HttpResponse(status=NOTHING_NEW)
+    return render(request, "toolsearch_site/_overview_activity.html", _describe(shown))
+
+
+def _read_activity(request: HttpRequest) -> activity.Activity:
+    asked = request.GET.get("period", "")
+    period = Period(asked) if asked in set(Period) else Period.DAY
+    return activity.read_activity(period, now=timezone.now())
+
+
+def _describe(shown: activity.Activity) -> dict[str, object]:
+    misses = activity.read_misses(shown.period, now=timezone.now()) if shown.misses else []
+    return {"activity": shown, "misses": misses, "periods": list(Period)}

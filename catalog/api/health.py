@@ -1,10 +1,12 @@
 """Can this instance serve?"""
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
 from catalog.schemas import HealthOut
 from catalog.selectors import health
+
+RETRY_AFTER_SECONDS = 2
 
 router = Router(tags=["health"])
 
@@ -15,7 +17,7 @@ router = Router(tags=["health"])
     summary="Can this instance serve?",
     response={200: HealthOut, 503: HealthOut},
 )
-def get_health(request: HttpRequest) -> Status[HealthOut]:
+def get_health(request: HttpRequest, response: HttpResponse) -> Status[HealthOut]:
     """200 while polls and searches are answered; 503 when they cannot be. Needs no key."""
     found = health.read_health()
     answer = HealthOut(
@@ -25,4 +27,6 @@ def get_health(request: HttpRequest) -> Status[HealthOut]:
         worker=found.worker,
         decisions=found.decisions,
     )
+    if not found.can_serve:
+        response["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return Status(200 if found.can_serve else 503, answer)

@@ -1,4 +1,4 @@
-"""Servers by REST: what the catalog's tools come from."""
+"""Servers by REST: what the catalog's tools come from. A server's name may hold a `/`."""
 
 from typing import Any
 
@@ -14,10 +14,7 @@ from catalog.domain.dialects.secrets import hide_secrets
 from catalog.domain.dialects.servers import render_server
 from catalog.domain.errors import Conflict
 from catalog.models import Server
-from catalog.models.jobs import JobState
 from catalog.schemas import (
-    RefreshOut,
-    RunOut,
     ServerFieldsIn,
     ServerIn,
     ServerListOut,
@@ -29,8 +26,8 @@ from catalog.schemas import (
 from catalog.sealing import SealBroken
 from catalog.selectors import rest
 from catalog.selectors.rest import ServerWithSizes
-from catalog.selectors.servers import find_server, last_refresh_job, refresh_history
-from catalog.services import config, refresh, server_settings, servers, snapshots
+from catalog.selectors.servers import find_server
+from catalog.services import config, server_settings, servers, snapshots
 from catalog.tasks import wake_workers_on_commit
 
 router = Router(tags=["servers"], auth=ANY_KEY)
@@ -50,7 +47,7 @@ def list_servers(
     return ServerListOut(items=[describe_server(found, caller) for found in page.servers], next=page.next)
 
 
-@router.get("/servers/{name}", operation_id="get_server", summary="One server", response=ServerOut)
+@router.get("/servers/{path:name}", operation_id="get_server", summary="One server", response=ServerOut)
 def get_server(request: HttpRequest, name: Text) -> ServerOut:
     caller = caller_of(request)
     return describe_server(rest.read_server(name, policy=seen_by(caller)), caller)
@@ -71,7 +68,7 @@ def create_server(request: HttpRequest, wanted: ServerIn) -> Status[ServerOut]:
 
 
 @router.patch(
-    "/servers/{name}",
+    "/servers/{path:name}",
     operation_id="change_server",
     summary="Change a server",
     response=ServerOut,
@@ -84,7 +81,7 @@ def change_server(request: HttpRequest, name: Text, wanted: ServerPatchIn) -> Se
 
 
 @router.delete(
-    "/servers/{name}",
+    "/servers/{path:name}",
     operation_id="delete_server",
     summary="Remove a server and its tools",
     response={204: None},
@@ -94,34 +91,6 @@ def delete_server(request: HttpRequest, name: Text) -> Status[None]:
     server_settings.delete_server(server=find_server(name), actor=caller_of(request).actor)
     wake_workers_on_commit()
     return Status(204, None)
-
-
-@router.post(
-    "/servers/{name}/refresh",
-    operation_id="refresh_server",
-    summary="Ask a server for its tools again",
-    response={202: RefreshOut},
-    auth=ADMIN_KEY,
-)
-def refresh_server(request: HttpRequest, name: Text) -> Status[RefreshOut]:
-    """A worker does it; read the same address for how it went."""
-    server = find_server(name)
-    if server.is_snapshot or not server.enabled:
-        raise Conflict(f"{name} cannot be refreshed: it is a snapshot or disabled.")
-    refresh.request_refresh(server=server)
-    wake_workers_on_commit()
-    return Status(202, _describe_refresh(server))
-
-
-@router.get(
-    "/servers/{name}/refresh",
-    operation_id="get_refresh",
-    summary="How the last refresh went",
-    response=RefreshOut,
-    auth=ADMIN_KEY,
-)
-def get_refresh(request: HttpRequest, name: Text) -> RefreshOut:
-    return _describe_refresh(find_server(name))
 
 
 def describe_server(found: ServerWithSizes, caller: Caller) -> ServerOut:
@@ -147,7 +116,8 @@ def _describe_settings(server: Server) -> SettingsOut:
         shown = render_server(hide_secrets(servers.read_entry(server)))
     except SealBroken:
         shown = {"command": server.command, "url": server.url}
-    return SettingsOut.model_validate({name: shown.get(name) for name in ADDRESS_FIELDS})
+    address = {name: shown.get(name) for name in ADDRESS_FIELDS}
+    return SettingsOut.model_validate({"refreshIntervalSeconds": server.refresh_interval_seconds, **address})
 
 
 @transaction.atomic
@@ -157,13 +127,19 @@ def _store(caller: Caller, name: str, wanted: ServerFieldsIn) -> ServerOut:
         snapshots.import_snapshots(definitions_by_server={name: wanted.tools}, actor=caller.actor)
     elif _changes_address(sent) or not Server.objects.filter(name=name).exists():
         _store_address(caller, name, sent)
-    server = find_server(name)
-    if "deferLoading" in sent:
-        servers.set_defer_loading(server=server, defer_loading=wanted.deferLoading, actor=caller.actor)
-    if wanted.enabled is not None:
-        server_settings.set_enabled(server=server, enabled=wanted.enabled, actor=caller.actor)
+    _store_settings(caller, find_server(name), wanted)
     wake_workers_on_commit()
     return describe_server(rest.read_server(name, policy=None), caller)
+
+
+def _store_settings(caller: Caller, server: Server, wanted: ServerFieldsIn) -> None:
+    actor, seconds = caller.actor, wanted.refreshIntervalSeconds
+    if "deferLoading" in wanted.model_fields_set:
+        servers.set_defer_loading(server=server, defer_loading=wanted.deferLoading, actor=actor)
+    if wanted.enabled is not None:
+        server_settings.set_enabled(server=server, enabled=wanted.enabled, actor=actor)
+    if seconds is not None:
+        servers.set_refresh_interval(server=server, seconds=seconds, actor=actor)
 
 
 def _changes_address(sent: dict[str, Any]) -> bool:
@@ -186,14 +162,3 @@ def _store_address(caller: Caller, name: str, sent: dict[str, Any]) -> None:
 def _known_entry(name: str) -> dict[str, Any]:
     server = Server.objects.filter(name=name).exclude(transport=Transport.SNAPSHOT).first()
     return render_server(hide_secrets(servers.read_entry(server))) if server else {}
-
-
-def _describe_refresh(server: Server) -> RefreshOut:
-    job, history = last_refresh_job(server), refresh_history(server)
-    return RefreshOut(
-        server=server.name,
-        state=JobState(job.state) if job else "never",
-        attempts=job.attempts if job else 0,
-        error=job.error if job else "",
-        last_run=RunOut.from_orm(history[0].run) if history else None,
-    )

@@ -1,5 +1,7 @@
 """Tools by REST."""
 
+from dataclasses import replace
+
 from django.http import HttpRequest
 from ninja import Query, Router
 
@@ -9,21 +11,25 @@ from catalog.models import Policy
 from catalog.models.tools import State
 from catalog.schemas import DecisionOut, SizeOut, Text, ToolIn, ToolOut, ToolPageOut, ToolQuery
 from catalog.selectors import rest
-from catalog.selectors.rest import ToolWithDecisions
+from catalog.selectors.rest import ToolPage, ToolWithDecisions
 from catalog.selectors.tools import ToolFilter, find_tool
-from catalog.services import tool_settings
+from catalog.services import search, tool_settings
 from catalog.tasks import wake_workers_on_commit
 
 router = Router(tags=["tools"], auth=ANY_KEY)
 
+# For these the database looks for the words of `q`.
+NOT_INDEXED = (State.HIDDEN, State.GONE)
+
 
 @router.get("/tools", operation_id="list_tools", summary="The catalog's tools", response=ToolPageOut)
 def list_tools(request: HttpRequest, asked: Query[ToolQuery]) -> ToolPageOut:
-    """By qualified name. An agent sees its policy's tools; `state` is for admins."""
+    """By qualified name; with `q` the best match first, of at most 500.
+
+    An agent sees its policy's tools. `state` is for admins.
+    """
     caller = caller_of(request)
-    shown = asked.state if caller.is_admin else State.ACTIVE
-    wanted = ToolFilter(text=asked.q, server=asked.server, loading=asked.loading, state=shown)
-    page = rest.list_tools(wanted, policy=seen_by(caller), limit=asked.limit, cursor=asked.cursor)
+    page = _read_page(asked, state=asked.state if caller.is_admin else State.ACTIVE, policy=seen_by(caller))
     return ToolPageOut(items=[describe_tool(found) for found in page.tools], next=page.next)
 
 
@@ -36,7 +42,7 @@ def get_tool(request: HttpRequest, name: Text) -> ToolOut:
 @router.patch(
     "/tools/{name}",
     operation_id="change_tool",
-    summary="Set a tool's loading, keywords or visibility",
+    summary="Set a tool's loading, keywords, tags or visibility",
     response=ToolOut,
     auth=ADMIN_KEY,
 )
@@ -48,9 +54,19 @@ def change_tool(request: HttpRequest, name: Text, wanted: ToolIn) -> ToolOut:
         loading=wanted.loading,
         keywords=wanted.keywords,
         hidden=wanted.hidden,
+        tags=wanted.tags,
     )
     wake_workers_on_commit()
     return describe_tool(rest.read_tool(name, policy=None))
+
+
+def _read_page(asked: ToolQuery, *, state: State | None, policy: Policy | None) -> ToolPage:
+    wanted = ToolFilter(text=asked.q, server=asked.server, loading=asked.loading, state=state)
+    if not asked.q.strip() or state in NOT_INDEXED:
+        return rest.list_tools(wanted, policy=policy, limit=asked.limit, cursor=asked.cursor)
+    found = search.find_tools(query=asked.q, policy=policy, server=asked.server or None)
+    shown = replace(wanted, text="", state=State.ACTIVE)
+    return rest.list_found_tools(found, shown, policy=policy, limit=asked.limit, cursor=asked.cursor)
 
 
 def seen_by(caller: Caller) -> Policy | None:

@@ -56,6 +56,14 @@ class Quarantine(StrEnum):
     NEW_AND_CHANGED = "new_and_changed"
 
 
+class Approval(StrEnum):
+    """How a definition stands with the admins: nobody has approved it yet, they have, or it changed since."""
+
+    NEW = "new"
+    APPROVED = "approved"
+    CHANGED = "changed"
+
+
 class Outcome(StrEnum):
     """What is decided for one tool."""
 

@@ -3,17 +3,18 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import NamedTuple
 
+from catalog.domain.approvals import held_by
 from catalog.domain.choices import Outcome, Reason
 from catalog.domain.facts import NO_SESSION, SessionFacts, ToolFacts
 from catalog.domain.globs import compile_globs
 from catalog.domain.policy import Policy
-from catalog.domain.rules import RULES, UNCERTAIN, Rule, Situation
+from catalog.domain.rules import UNCERTAIN, Rule, Situation, rules_that_hold
 from catalog.domain.thresholds import Measure, Totals, measure, sum_tools
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     name: str  # qualified
     server: str
     outcome: Outcome
@@ -67,8 +68,21 @@ def decide(tools: Iterable[ToolFacts], policy: Policy, session: SessionFacts = N
 def visible_tools(
     tools: Iterable[ToolFacts], policy: Policy, session: SessionFacts = NO_SESSION
 ) -> list[ToolFacts]:
-    """The tools that policy and session both show."""
-    shown = list(tools)
+    """The tools that policy and session both show, without those that quarantine holds back."""
+    held = held_by(policy.quarantine)
+    shown = [tool for tool in tools if tool.approval not in held] if held else list(tools)
+    return _narrow(shown, policy, session)
+
+
+def locked_tools(
+    tools: Iterable[ToolFacts], policy: Policy, session: SessionFacts = NO_SESSION
+) -> list[ToolFacts]:
+    """The tools that would be shown, were they approved."""
+    held = held_by(policy.quarantine)
+    return _narrow([tool for tool in tools if tool.approval in held], policy, session) if held else []
+
+
+def _narrow(shown: list[ToolFacts], policy: Policy, session: SessionFacts) -> list[ToolFacts]:
     for globs in (policy.visible, *session.visible):
         if globs is not None:
             matches = compile_globs(globs)
@@ -86,9 +100,10 @@ def measure_safely(policy: Policy, totals: Totals, session: SessionFacts = NO_SE
 
 def prepare(policy: Policy, reading: Measure) -> Situation:
     """Do once what all tools share; `decide_one` then takes the same time however many tools there are."""
-    return Situation(
+    situation = Situation(
         policy, reading.over, compile_globs(policy.never_defer), compile_globs(policy.always_defer)
     )
+    return replace(situation, rules=rules_that_hold(situation))
 
 
 def decide_one(tool: ToolFacts, situation: Situation) -> Decision:
@@ -100,7 +115,7 @@ def explain(tool: ToolFacts, situation: Situation) -> tuple[Rule, ...]:
     """Every rule that applies to a tool, in order: the first decides, the second would have come next."""
     applying: list[Rule] = []
     try:
-        applying.extend(rule for rule in RULES if rule.applies(tool, situation))
+        applying.extend(rule for rule in situation.rules if rule.applies(tool, situation))
     except Exception:  # as in `_first_rule`
         applying.append(UNCERTAIN)
     return tuple(applying)
@@ -108,7 +123,7 @@ def explain(tool: ToolFacts, situation: Situation) -> tuple[Rule, ...]:
 
 def _first_rule(tool: ToolFacts, situation: Situation) -> Rule:
     try:
-        for rule in RULES:
+        for rule in situation.rules:
             if rule.applies(tool, situation):
                 return rule
     except Exception:  # whatever failed, an agent is better off with the tool than without it
@@ -123,7 +138,7 @@ def _load_discovered(
         return decisions
     discovered = _names_meant(tools, loaded)
     return tuple(
-        replace(decision, outcome=Outcome.LOAD, reason=Reason.DISCOVERED)
+        decision._replace(outcome=Outcome.LOAD, reason=Reason.DISCOVERED)
         if decision.is_deferred and decision.name in discovered
         else decision
         for decision in decisions

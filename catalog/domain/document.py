@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-from catalog.domain.choices import Kind, Loading
+from catalog.domain.choices import Approval, Kind, Loading
 from catalog.domain.dialects.servers import parse_defer_loading
 from catalog.domain.errors import InvalidInput
 from catalog.domain.facts import SessionFacts, ToolFacts, asks_always_load, count_chars
@@ -108,6 +108,7 @@ def _parse_tool(
     description = problems.read_key(place, given, "description", read_text)
     schema = problems.read_key(place, given, "inputSchema", _read_object)
     loading = problems.read_key(place, given, "loading", partial(read_choice, choices=Loading))
+    approval = problems.read_key(place, given, "approval", partial(read_choice, choices=Approval))
     return replace(
         template,
         tool=name,
@@ -115,6 +116,7 @@ def _parse_tool(
         loading=loading or Loading.INHERIT,
         always_load=asks_always_load(problems.read_key(place, given, "_meta", _read_object)),
         should_defer=problems.read_key(place, given, "shouldDefer", read_flag) is True,
+        approval=approval or Approval.APPROVED,
     )
 
 

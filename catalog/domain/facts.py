@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from catalog.domain.choices import Kind, Loading
+from catalog.domain.choices import Approval, Kind, Loading
 from catalog.domain.sizes import measure_definition
 
 ALWAYS_LOAD_KEY = "anthropic/alwaysLoad"
@@ -22,6 +22,7 @@ class ToolFacts:
     server_defers: bool | None = None  # the server's deferLoading
     always_load: bool = False  # what the definition's _meta asks for
     should_defer: bool = False
+    approval: Approval = Approval.APPROVED  # an agent's own tools need none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,40 +2,56 @@
 
 import fnmatch
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from operator import methodcaller
 
 from catalog.domain.facts import ToolFacts
 
 _WILDCARD = re.compile(r"[*?\[]")
 
 Matches = Callable[[ToolFacts], bool]
+TextTest = Callable[[str], object]
 
 
 @lru_cache(maxsize=1_024)
 def compile_globs(globs: tuple[str, ...]) -> Matches:
-    """One test for a whole list: names are looked up, and all patterns are one regular expression."""
+    """One test for a whole list. The common shapes are string methods, which cost far less than patterns."""
     if "*" in globs:
         return lambda _tool: True
-    names = frozenset(glob for glob in globs if not _WILDCARD.search(glob))
-    patterns = [glob for glob in globs if glob not in names]
-    if names and patterns:
-        by_name, by_pattern = _match_names(names), _match_patterns(patterns)
-        return lambda tool: by_name(tool) or by_pattern(tool)
-    if patterns:
-        return _match_patterns(patterns)
-    return _match_names(names) if names else lambda _tool: False
-
-
-def _match_names(names: frozenset[str]) -> Matches:
-    return lambda tool: tool.name in names or tool.tool in names or f"{tool.server}/{tool.tool}" in names
-
-
-def _match_patterns(patterns: list[str]) -> Matches:
-    match = re.compile("|".join(map(fnmatch.translate, patterns))).match
+    tests = tuple(_compile_tests(globs))
 
     def matches(tool: ToolFacts) -> bool:
-        own = tool.tool
-        return bool(match(tool.name) or match(own) or match(f"{tool.server}/{own}"))
+        name, own = tool.name, tool.tool
+        path = f"{tool.server}/{own}"
+        for test in tests:  # noqa: SIM110 - with any() this takes half as long again
+            if test(name) or test(own) or test(path):
+                return True
+        return False
 
     return matches
+
+
+def _compile_tests(globs: tuple[str, ...]) -> Iterator[TextTest]:
+    names, prefixes = [], []
+    for glob in globs:
+        start, inner, end = glob[:1] == "*", glob[1:-1], glob[-1:] == "*"
+        if not _WILDCARD.search(glob):
+            names.append(glob)
+        elif end and not _WILDCARD.search(glob[:-1]):
+            prefixes.append(glob[:-1])
+        elif start and end and not _WILDCARD.search(inner):
+            yield methodcaller("__contains__", inner)
+        else:
+            yield _compile_pattern(glob)
+    if names:
+        yield frozenset(names).__contains__
+    if prefixes:
+        yield methodcaller("startswith", tuple(prefixes))
+
+
+def _compile_pattern(glob: str) -> TextTest:
+    """What the glob says literally is looked for first: most names do not have it."""
+    literal = max(re.split(r"[*?]", glob.partition("[")[0]), key=len)
+    match = re.compile(fnmatch.translate(glob)).match
+    return lambda text: literal in text and match(text)

@@ -5,6 +5,7 @@ from django.utils.text import capfirst
 
 from catalog.domain.choices import Loading
 from catalog.domain.errors import InvalidInput
+from catalog.forms.tools import LOADING_WORDS
 from catalog.services.bulk import BulkEdit
 
 KEEP = ""
@@ -15,12 +16,7 @@ TEXT = {"class": "form-control", "autocomplete": "off"}
 class BulkForm(forms.Form):
     loading = forms.ChoiceField(
         required=False,
-        choices=[
-            (KEEP, "Leave as it is"),
-            (Loading.INHERIT, "Inherit"),
-            (Loading.ALWAYS, "Always load"),
-            (Loading.DEFER, "Defer"),
-        ],
+        choices=[(KEEP, "Leave as it is"), *LOADING_WORDS.items()],
         widget=forms.Select({"class": "form-select"}),
     )
     visibility = forms.ChoiceField(

@@ -1,10 +1,13 @@
 """Filters of lists, as they stand in the URL."""
 
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, time, timedelta
 
 from django import forms
+from django.utils import timezone
 
 from catalog.domain.choices import Loading, Outcome, Reason
+from catalog.forms.tools import LOADING_WORDS
 from catalog.models.changes import Action, Subject
 from catalog.models.tools import State
 from catalog.selectors import policies
@@ -22,7 +25,12 @@ PERIODS = {
     "168": "Last 7 days",
     "720": "Last 30 days",
 }
+REVERSED = "-"
 SIZES_TOKENS = (100, 250, 500, 1000, 2500)
+
+
+def both_ways(columns: Iterable[str]) -> list[tuple[str, str]]:
+    return [(f"{sign}{column}", column) for column in columns for sign in ("", REVERSED)]
 
 
 def search_box(label: str) -> forms.TextInput:
@@ -38,6 +46,10 @@ def search_box(label: str) -> forms.TextInput:
     return forms.TextInput(attributes)
 
 
+def day_box() -> forms.DateInput:
+    return forms.DateInput({"class": "form-control", "type": "date"}, format="%Y-%m-%d")
+
+
 class FilterForm(forms.Form):
     """A filter in the URL: a value that cannot be understood is left out, since links live long."""
 
@@ -46,25 +58,32 @@ class FilterForm(forms.Form):
         return str(self.cleaned_data.get(field) or "")
 
 
-class ServerFilterForm(FilterForm):
+class SortedForm(FilterForm):
+    """A filter whose list has an order: a column's own, or with the sign before it the other way round."""
+
+    @property
+    def is_reversed(self) -> bool:
+        return self.value("sort").startswith(REVERSED)
+
+    def column(self) -> str:
+        """The name of the column, empty where none is chosen."""
+        return self.value("sort").removeprefix(REVERSED)
+
+
+class ServerFilterForm(SortedForm):
     q = forms.CharField(required=False, widget=search_box("Find a server"))
-    sort = forms.ChoiceField(required=False, choices=[(sort, sort) for sort in ServerSort])
+    sort = forms.ChoiceField(required=False, choices=both_ways(ServerSort))
 
     def sort_order(self) -> ServerSort:
-        return ServerSort(self.value("sort") or ServerSort.SIZE)
+        return ServerSort(self.column() or ServerSort.SIZE)
 
 
-class ToolFilterForm(FilterForm):
+class ToolFilterForm(SortedForm):
     q = forms.CharField(required=False, max_length=200, widget=search_box("Names and descriptions"))
     server = forms.CharField(required=False, max_length=100)
     loading = forms.ChoiceField(
         required=False,
-        choices=[
-            ("", "Any loading"),
-            (Loading.INHERIT, "Inherit"),
-            (Loading.ALWAYS, "Always load"),
-            (Loading.DEFER, "Defer"),
-        ],
+        choices=[("", "Any loading"), *LOADING_WORDS.items()],
         widget=forms.Select({**SELECT, "aria-label": "Loading"}),
     )
     state = forms.ChoiceField(
@@ -91,11 +110,11 @@ class ToolFilterForm(FilterForm):
         required=False,
         choices=[
             ("", "Any size"),
-            *((size, f"{size:,} tokens or more") for size in (100, 250, 500, 1000, 2500)),
+            *((size, f"{size:,} tokens or more") for size in SIZES_TOKENS),
         ],
         widget=forms.Select({**SELECT, "aria-label": "Size"}),
     )
-    sort = forms.ChoiceField(required=False, choices=[(sort, sort) for sort in ToolSort])
+    sort = forms.ChoiceField(required=False, choices=both_ways(ToolSort))
 
     def wanted(self) -> ToolFilter:
         loading, state = self.value("loading"), self.value("state")
@@ -110,7 +129,8 @@ class ToolFilterForm(FilterForm):
             reason=Reason(reason) if reason else None,
             tag=self.value("tag"),
             least_tokens=int(self.value("size") or 0),
-            sort=ToolSort(self.value("sort") or ToolSort.SIZE),
+            sort=ToolSort(self.column() or ToolSort.SIZE),
+            is_reversed=self.is_reversed,
         )
 
 
@@ -130,14 +150,23 @@ class ChangeFilterForm(FilterForm):
     when = forms.ChoiceField(
         required=False, choices=list(PERIODS.items()), widget=forms.Select({**SELECT, "aria-label": "When"})
     )
+    first_day = forms.DateField(required=False, widget=day_box())
+    last_day = forms.DateField(required=False, widget=day_box())
 
     def wanted(self, *, now: datetime) -> ChangeFilter:
         subject, action = self.value("subject"), self.value("action")
         hours = self.value("when")
+        since = [now - timedelta(hours=int(hours))] if hours else []
         return ChangeFilter(
             name=self.value("q"),
             actor=self.value("actor"),
             subject=Subject(subject) if subject else None,
             action=Action(action) if action else None,
-            since=now - timedelta(hours=int(hours)) if hours else None,
+            since=max([*since, *self._moment("first_day", time.min)], default=None),
+            until=next(self._moment("last_day", time.max), None),
         )
+
+    def _moment(self, field: str, at: time) -> Iterator[datetime]:
+        """A day's first or last moment, in the time zone that pages tell the time in."""
+        if day := self.value(field):
+            yield timezone.make_aware(datetime.combine(date.fromisoformat(day), at))

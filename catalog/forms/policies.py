@@ -9,9 +9,8 @@ from django.utils.text import capfirst
 
 from catalog.domain.choices import Mode, PromptStyle, Quarantine, Ranker
 from catalog.domain.errors import InvalidInput
+from catalog.domain.policy import Policy
 from catalog.forms.spans import write_span
-from catalog.models import Policy
-from catalog.selectors.facts import read_policy
 from catalog.selectors.policies import GROUPS, UNIT_WORDS, label_of, policy_slugs
 
 ALL, SOME = "all", "some"
@@ -36,6 +35,9 @@ class NumberField(forms.CharField):
         attributes = {"class": "form-control number-box", "inputmode": "decimal", "placeholder": empty}
         widget = forms.TextInput(attributes)
         super().__init__(required=False, max_length=40, widget=widget)
+
+    def prepare_value(self, value: object) -> object:
+        return f"{value:,}" if isinstance(value, int) else value
 
     def clean(self, value: object) -> object:
         text = str(super().clean(value)).replace(",", "")
@@ -114,7 +116,7 @@ class PolicyForm(forms.Form):
 
     @classmethod
     def of(cls, policy: Policy) -> "PolicyForm":
-        values = read_policy(policy).to_mapping()
+        values = policy.to_mapping()
         shown = ALL if policy.visible is None else SOME
         return cls(
             initial={

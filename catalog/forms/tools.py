@@ -1,27 +1,35 @@
 """What an editor sets on one tool."""
 
+from collections.abc import Sequence
+
 from django import forms
 
 from catalog.domain.choices import Loading
 from catalog.models import Tool
 
+LOADING_WORDS = {Loading.INHERIT: "Inherit", Loading.ALWAYS: "Always load", Loading.DEFER: "Defer"}
+
 
 class ToolSettingsForm(forms.Form):
-    loading = forms.ChoiceField(
-        choices=[(Loading.INHERIT, "Inherit"), (Loading.ALWAYS, "Always load"), (Loading.DEFER, "Defer")]
-    )
+    loading = forms.ChoiceField(choices=list(LOADING_WORDS.items()))
     keywords = forms.CharField(
         required=False,
         help_text="Separated by commas. They help search and are never sent to a model.",
         widget=forms.Textarea({"class": "form-control", "rows": 2}),
     )
+    tags = forms.CharField(
+        required=False,
+        max_length=1000,
+        help_text="Separated by commas. For filtering here; agents never see them.",
+        widget=forms.TextInput({"class": "form-control", "autocomplete": "off"}),
+    )
     hidden = forms.BooleanField(required=False, widget=forms.CheckboxInput({"class": "form-check-input"}))
 
     @classmethod
-    def of(cls, tool: Tool) -> "ToolSettingsForm":
-        return cls(
-            initial={"loading": tool.loading, "keywords": ", ".join(tool.keywords), "hidden": tool.hidden}
-        )
+    def of(cls, tool: Tool, tags: Sequence[str]) -> "ToolSettingsForm":
+        values = {"loading": tool.loading, "hidden": tool.hidden}
+        return cls(initial={**values, "keywords": ", ".join(tool.keywords), "tags": ", ".join(tags)})
 
-    def keyword_list(self) -> list[str]:
-        return [word.strip() for word in self.cleaned_data["keywords"].split(",") if word.strip()]
+    def words(self, field: str) -> list[str]:
+        """What stands between the commas."""
+        return [word.strip() for word in self.cleaned_data[field].split(",") if word.strip()]

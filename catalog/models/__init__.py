@@ -5,6 +5,7 @@ from catalog.models.decisions import DecidedList, Decision
 from catalog.models.jobs import Heartbeat, Job
 from catalog.models.model_support import ModelSupport
 from catalog.models.policies import Policy, PolicyVersion
+from catalog.models.saved_queries import SavedQuery, SavedResult, SavedRun
 from catalog.models.servers import RefreshRun, Server
 from catalog.models.tools import Tool, ToolRevision, ToolTag
 from catalog.models.versions import CatalogVersion
@@ -20,6 +21,9 @@ __all__ = [
     "Policy",
     "PolicyVersion",
     "RefreshRun",
+    "SavedQuery",
+    "SavedResult",
+    "SavedRun",
     "Server",
     "Tool",
     "ToolRevision",

@@ -10,8 +10,11 @@ class Subject(models.TextChoices):
     SERVER = "server", "Server"
     TOOL = "tool", "Tool"
     POLICY = "policy", "Policy"
+    QUERY = "query", "Saved query"
+    MODEL = "model", "Model"
     KEY = "key", "Key"
     USER = "user", "User"
+    SESSION = "session", "Session"
 
 
 class Action(models.TextChoices):

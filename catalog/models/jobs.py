@@ -12,6 +12,7 @@ class JobKind(models.TextChoices):
     REFRESH_SERVER = "refresh_server", "Refresh a server"
     UPDATE_INDEX = "update_index", "Update the search index"
     DECIDE = "decide", "Decide which tools load"
+    RUN_SAVED_QUERIES = "run_saved_queries", "Run the saved queries"
 
 
 class JobState(models.TextChoices):

@@ -6,6 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 
+from catalog.domain.approvals import held_by
 from catalog.domain.choices import Mode, PromptStyle, Quarantine, Ranker, ThresholdUnit
 from catalog.models.constraints import labelled, one_of, within
 
@@ -77,6 +78,10 @@ class Policy(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("policy_detail", args=[self.slug])
+
+    def holds_back(self, approval: str) -> bool:
+        """Whether a tool that stands so with the admins is locked under this policy."""
+        return approval in held_by(Quarantine(self.quarantine))
 
 
 class PolicyVersion(models.Model):

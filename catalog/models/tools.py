@@ -5,7 +5,8 @@ from django.db.models import Q
 from django.urls import reverse
 
 from catalog.domain import sizes
-from catalog.domain.choices import Loading
+from catalog.domain.approvals import held_by
+from catalog.domain.choices import Approval, Loading, Quarantine
 from catalog.models.constraints import labelled, one_of
 from catalog.models.servers import Server
 
@@ -22,6 +23,14 @@ class ToolQuerySet(models.QuerySet["Tool"]):
     def listed(self) -> "ToolQuerySet":
         """Tools that may be in a list, a sum or a search."""
         return self.filter(gone_at=None, hidden=False, server__enabled=True)
+
+    def held_by(self, quarantine: str) -> "ToolQuerySet":
+        """Tools that a policy with this setting keeps locked until an admin approves them."""
+        return self.filter(approval__in=held_by(Quarantine(quarantine)))
+
+    def let_through(self, quarantine: str) -> "ToolQuerySet":
+        """Those that it does not keep locked."""
+        return self.exclude(approval__in=held_by(Quarantine(quarantine)))
 
 
 class Tool(models.Model):
@@ -45,6 +54,29 @@ class Tool(models.Model):
     keywords = models.JSONField(default=list, blank=True, help_text="Indexed, never sent to a model.")
     hidden = models.BooleanField(default=False)
 
+    marks = models.JSONField(
+        null=True, blank=True, help_text="What in the definition to look at; unset until it was looked over."
+    )
+    mark_count = models.PositiveSmallIntegerField(null=True, blank=True)
+    approval = models.CharField(
+        max_length=8, choices=labelled(Approval), default=Approval.NEW, db_default=Approval.NEW.value
+    )
+    baseline_digest = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Of the approved form, or of the first one of a tool that nobody approved.",
+    )
+    approved_by = models.CharField(
+        max_length=200,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Empty for a tool that was known when quarantine was switched on.",
+    )
+    approved_at = models.DateTimeField(null=True, blank=True)
+
     version = models.PositiveBigIntegerField(
         default=0, help_text="The catalog's version when what is searched last changed."
     )
@@ -66,10 +98,20 @@ class Tool(models.Model):
             models.Index(fields=["-changed_at"], name="tool_by_change"),
             models.Index(fields=["version"], name="tool_by_version"),
             models.Index(fields=["facts_version"], name="tool_by_facts_version"),
+            models.Index(
+                fields=["approval", "mark_count", "approved_by", "gone_at", "hidden", "server"],
+                name="tool_to_review",
+            ),
+            models.Index(fields=["id"], condition=Q(mark_count=None), name="tool_unmarked"),
         ]
         constraints = [
             models.UniqueConstraint(fields=["server", "name"], name="tool_name_is_unique_in_its_server"),
             one_of("loading", Loading, table="tool"),
+            one_of("approval", Approval, table="tool"),
+            models.CheckConstraint(
+                condition=~Q(approval=Approval.APPROVED.value) | Q(approved_at__isnull=False),
+                name="tool_approved_has_a_time",
+            ),
             models.CheckConstraint(condition=~Q(name="") & ~Q(qualified_name=""), name="tool_has_names"),
         ]
 
@@ -78,6 +120,11 @@ class Tool(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("tool_detail", args=[self.qualified_name])
+
+    @property
+    def has_open_marks(self) -> bool:
+        """Whether there is something to look at that no admin has approved in this form."""
+        return bool(self.mark_count) and not (self.approval == Approval.APPROVED and self.approved_by)
 
     @property
     def tokens(self) -> int:

@@ -6,12 +6,10 @@ starts from those, `+word` reads them, and an explanation splits an impact into 
 
 import json
 import math
-import operator
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import repeat
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,6 +23,7 @@ from catalog.search.errors import IndexDamaged
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
 from catalog.search.postings import Packed, Postings
 from catalog.search.request import Visible
+from catalog.search.substrings import Texts
 
 FORMAT = 1
 K1 = 0.9  # how soon a repeated word stops counting
@@ -106,17 +105,17 @@ class Compiled:
         return self._column("parameter_names")
 
     @cached_property
-    def _folded_names(self) -> list[str]:
-        return [name.lower() for name in self.names]
+    def _folded_names(self) -> Texts:
+        return Texts([name.lower() for name in self.names])
 
     @cached_property
-    def _folded_descriptions(self) -> list[str]:
-        return [description.lower() for description in self.descriptions]
+    def _folded_descriptions(self) -> Texts:
+        return Texts([description.lower() for description in self.descriptions])
 
     @cached_property
-    def _folded_parameters(self) -> list[str]:
+    def _folded_parameters(self) -> Texts:
         """A tool's parameter names, a line each: a term without a line break is in one of them or in none."""
-        return ["\n".join(names).lower() for names in self.parameter_names]
+        return Texts(["\n".join(names).lower() for names in self.parameter_names])
 
     @cached_property
     def contains(self) -> Callable[[str], TermPlaces]:
@@ -124,15 +123,11 @@ class Compiled:
         return lru_cache(maxsize=_REMEMBERED_TERMS)(self._find_inside)
 
     def _find_inside(self, term: str) -> TermPlaces:
-        def inside(texts: list[str]) -> Mask:
-            return np.fromiter(map(operator.contains, texts, repeat(term)), dtype=np.bool_, count=len(self))
-
-        is_name = np.fromiter(map(operator.eq, self._folded_names, repeat(term)), np.bool_, count=len(self))
         return TermPlaces(
-            is_name=is_name,
-            in_name=inside(self._folded_names),
-            in_description=inside(self._folded_descriptions),
-            in_parameters=inside(self._folded_parameters),
+            is_name=self._folded_names.equal_to(term),
+            in_name=self._folded_names.containing(term),
+            in_description=self._folded_descriptions.containing(term),
+            in_parameters=self._folded_parameters.containing(term),
         )
 
     @cached_property

@@ -68,7 +68,7 @@ def _own_parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
 
 def _walk_inside(schema: Mapping[str, Any], depth: int) -> Iterator[Parameter]:
     """The parameters below the schema's own; `depth` bounds a schema that nests for ever."""
-    if depth == 0:
+    if depth == 0 or not schema:
         return
     for part in _as_mapping(schema.get("properties")).values():
         yield from _walk_below(_as_mapping(part), depth - 1)

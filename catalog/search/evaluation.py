@@ -50,6 +50,10 @@ class Quality:
     mrr: float
     ndcg: float
 
+    def recall_at(self, cut: int) -> float:
+        """For one of `CUTS`."""
+        return self.recall[CUTS.index(cut)]
+
     def to_mapping(self) -> dict[str, float]:
         recall = {f"R@{cut}": round(value, 4) for cut, value in zip(CUTS, self.recall, strict=True)}
         return {**recall, "MRR": round(self.mrr, 4), f"nDCG@{NDCG_CUT}": round(self.ndcg, 4)}
@@ -84,7 +88,10 @@ def evaluate(quality_set: QualitySet, ranker: str, encoder: Encoder | None) -> Q
 
 
 def measure(questions: Sequence[Question], search: Searcher) -> Quality:
-    judged = [_judge(search(question.text), question.groups) for question in questions]
+    return mean([judge(search(question.text), question.groups) for question in questions])
+
+
+def mean(judged: Sequence[Quality]) -> Quality:
     count = max(len(judged), 1)
     recall = tuple(sum(each.recall[at] for each in judged) / count for at in range(len(CUTS)))
     return Quality(
@@ -92,7 +99,7 @@ def measure(questions: Sequence[Question], search: Searcher) -> Quality:
     )
 
 
-def _judge(ranked: Ranked, groups: tuple[frozenset[int], ...]) -> Quality:
+def judge(ranked: Ranked, groups: tuple[frozenset[int], ...]) -> Quality:
     """Each group is found where the first of its alternatives stands; its others gain nothing."""
     places = {tool: place for place, tool in enumerate(ranked)}
     first = [min((places[tool] for tool in group if tool in places), default=math.inf) for group in groups]

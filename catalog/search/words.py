@@ -7,6 +7,7 @@ endings taken off.
 """
 
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
@@ -42,6 +43,15 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a word stands in a text, and the terms it is indexed by."""
+
+    start: int
+    end: int
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """Letters and digits without a sign between them. `joined` is set when the run was split into parts."""
 
@@ -68,6 +78,22 @@ def document_terms(text: str) -> list[str]:
     for typed in _RUN.findall(_compose(text)):
         terms.extend(_indexed_terms(typed))
     return terms
+
+
+def locate(text: str) -> Iterator[Place]:
+    """The words of a text where they stand; of a run that was split, each part with the joined form."""
+    for found in _RUN.finditer(text):
+        run = analyze_run(_compose(found[0]))
+        joined = () if run.joined is None else (run.joined,)
+        if run.typed != found[0] or len(run.parts) == 1:
+            terms = tuple(term for part in run.parts for term in part.terms)
+            yield Place(*found.span(), (*terms, *joined))
+            continue
+        at = found.start()
+        for part in run.parts:
+            at = text.index(part.typed, at)
+            yield Place(at, at + len(part.typed), (*part.terms, *joined))
+            at += len(part.typed)
 
 
 def plain_words(text: str) -> set[str]:

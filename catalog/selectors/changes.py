@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import QuerySet
+from django.urls import NoReverseMatch, reverse
 
 from catalog.domain.errors import NotFound
 from catalog.models import Change
@@ -12,6 +13,7 @@ from catalog.models.changes import Action, Subject
 from catalog.selectors.paging import Page, cut_page
 
 RECENT_ROWS = 6
+_PAGES = {Subject.SERVER: "server_detail", Subject.TOOL: "tool_detail", Subject.POLICY: "policy_detail"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,7 @@ class ChangeFilter:
     action: Action | None = None
     name: str = ""
     since: datetime | None = None
+    until: datetime | None = None
 
     @property
     def is_default(self) -> bool:
@@ -42,6 +45,18 @@ class Difference:
 class ChangeRow:
     change: Change
     differences: list[Difference]
+
+    @property
+    def address(self) -> str | None:
+        """The page of what changed, where it has one of its own and may still be there."""
+        change = self.change
+        is_many = any(isinstance(value, dict) for value in change.before.values())
+        if change.action == Action.DELETED or change.subject not in _PAGES or is_many:
+            return None
+        try:
+            return reverse(_PAGES[Subject(change.subject)], args=[change.name])
+        except NoReverseMatch:  # a name that no page can have
+            return None
 
 
 def changes_for_table(wanted: ChangeFilter, *, page: str | int = 1) -> Page[ChangeRow]:
@@ -77,6 +92,8 @@ def _matching(wanted: ChangeFilter) -> "QuerySet[Change]":
     changes = Change.objects.filter(**{field: value for field, value in exact.items() if value})
     if wanted.since is not None:
         changes = changes.filter(at__gte=wanted.since)
+    if wanted.until is not None:
+        changes = changes.filter(at__lte=wanted.until)
     return changes.filter(name__icontains=wanted.name) if wanted.name else changes
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from catalog.models import Decision, ToolTag
-from catalog.selectors.tools import ORDERS, ToolFilter, matching_tools
+from catalog.selectors.tools import ToolFilter, sorted_tools
 
 READ_AT_ONCE_ROWS = 1000
 _FIELDS = (
@@ -48,7 +48,7 @@ def export_rows(wanted: ToolFilter) -> Iterator[ExportRow]:
     tags: dict[int, list[str]] = {}
     for tool_id, tag in ToolTag.objects.values_list("tool_id", "name"):
         tags.setdefault(tool_id, []).append(tag)
-    tools = matching_tools(wanted).order_by(*ORDERS[wanted.sort]).select_related("server").only(*_FIELDS)
+    tools = sorted_tools(wanted).select_related("server").only(*_FIELDS)
     for tool in tools.iterator(chunk_size=READ_AT_ONCE_ROWS):
         decision, reason = decided.get(tool.pk, ("", ""))
         yield ExportRow(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from catalog.domain import policy
-from catalog.domain.choices import Kind, Loading
+from catalog.domain.choices import Approval, Kind, Loading
 from catalog.domain.facts import ToolFacts, asks_always_load
 from catalog.models import Policy
 from catalog.models.tools import ToolQuerySet
@@ -16,6 +16,7 @@ _COLUMNS = (
     "chars",
     "loading",
     "meta",
+    "approval",
     "server__name",
     "server__kind",
     "server__defer_loading",
@@ -41,7 +42,8 @@ def read_policy(row: Policy) -> policy.Policy:
 def read_facts(tools: ToolQuerySet) -> Iterator[KnownTool]:
     """One query, without definitions."""
     kinds, loadings = {kind.value: kind for kind in Kind}, {loading.value: loading for loading in Loading}
-    for pk, name, tool, chars, loading, meta, server, kind, defers in tools.values_list(*_COLUMNS):
+    approvals = {approval.value: approval for approval in Approval}
+    for pk, name, tool, chars, loading, meta, approval, server, kind, defers in tools.values_list(*_COLUMNS):
         facts = ToolFacts(
             name=name,
             tool=tool,
@@ -51,5 +53,6 @@ def read_facts(tools: ToolQuerySet) -> Iterator[KnownTool]:
             loading=loadings[loading],
             server_defers=defers,
             always_load=asks_always_load(meta),
+            approval=approvals[approval],
         )
         yield KnownTool(pk, facts)

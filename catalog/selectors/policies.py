@@ -7,6 +7,7 @@ from itertools import zip_longest
 from catalog.domain.choices import Mode, ThresholdUnit
 from catalog.domain.errors import NotFound
 from catalog.domain.policy import DEFAULT_THRESHOLDS
+from catalog.domain.policy import Policy as DomainPolicy
 from catalog.domain.thresholds import Measure, Totals, readings
 from catalog.models import DecidedList, Policy
 from catalog.selectors.changes import Difference, list_differences
@@ -14,6 +15,7 @@ from catalog.selectors.facts import read_policy
 
 DEFAULT_SLUG = "default"
 VERSION_ROWS = 20
+ALL_VERSION_ROWS = 500
 UNIT_WORDS = {
     ThresholdUnit.CHARS: "characters",
     ThresholdUnit.TOKENS: "tokens",
@@ -75,7 +77,11 @@ GROUPS = (
     (
         "Safety and lifetime",
         (
-            ("quarantine", "Which tools are held back until somebody approves them."),
+            (
+                "quarantine",
+                "Locks tools until an admin approves their definition; those known when it is switched on"
+                " count as approved.",
+            ),
             ("max_sessions", "Sessions kept at once; the longest idle go first."),
             ("session_ttl", "How long a session is kept after its last use."),
         ),
@@ -167,6 +173,16 @@ def read_thresholds(policy: Policy) -> tuple[Measure, ...]:
     if decided is None:
         return ()
     return readings(read_policy(policy), Totals(tools=decided.tools, chars=decided.chars))
+
+
+def read_version(policy: Policy, number: str) -> DomainPolicy:
+    """The policy as it was in a version; as it is now where none is named. Raises NotFound."""
+    if not number:
+        return read_policy(policy)
+    version = policy.versions.filter(number=number).first() if number.isdecimal() else None
+    if version is None:
+        raise NotFound(f"policy {policy.slug} has no version {number}")
+    return read_policy(policy).change(version.fields)
 
 
 def versions_of(policy: Policy, *, limit: int = VERSION_ROWS) -> list[VersionRow]:

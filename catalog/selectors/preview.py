@@ -1,9 +1,9 @@
 """The dry run: what a change to a policy, a server or a tool would flip, before anything is saved."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from catalog.domain.choices import Loading
+from catalog.domain.choices import Approval, Loading
 from catalog.domain.curve import CurveStep, draw_curve
 from catalog.domain.decide import Decided, decide, visible_tools
 from catalog.domain.facts import ToolFacts
@@ -11,8 +11,9 @@ from catalog.domain.flips import DryRun, compare
 from catalog.domain.policy import Policy as DomainPolicy
 from catalog.domain.problems import Problems
 from catalog.domain.thresholds import Measure, readings, sum_tools
-from catalog.models import Policy, Server, Tool
+from catalog.models import Policy, Tool
 from catalog.selectors.facts import read_facts, read_policy
+from catalog.selectors.review import trusted_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,8 @@ def preview(*, policy: Policy, proposal: Proposal) -> Preview:
     facts = [known.facts for known in read_facts(Tool.objects.listed())]
     now, then = read_policy(policy), read_policy(policy).change(proposal.policy)
     _check_names(proposal, facts)
-    proposed = [_apply(tool, proposal) for tool in facts]
+    trusted = trusted_on(then.quarantine)
+    proposed = [_apply(tool, proposal, trusted) for tool in facts]
     before, after = decide(facts, now), decide(proposed, then)
     return Preview(
         before=before,
@@ -49,13 +51,6 @@ def preview(*, policy: Policy, proposal: Proposal) -> Preview:
         readings=read_thresholds(proposed, then),
         curve=draw_curve(proposed, then),
     )
-
-
-def preview_server(*, policy: Policy, server: Server, defer_loading: bool | None) -> DryRun | None:
-    """What another `deferLoading` would flip; None where the server has no tool that may be in a list."""
-    if not Tool.objects.listed().filter(server=server).exists():
-        return None
-    return preview(policy=policy, proposal=Proposal(servers={server.name: defer_loading})).dry_run
 
 
 def read_thresholds(tools: Iterable[ToolFacts], policy: DomainPolicy) -> tuple[Measure, ...]:
@@ -68,7 +63,9 @@ def live_readings(policy: Policy) -> tuple[Measure, ...]:
     return read_thresholds((known.facts for known in read_facts(Tool.objects.listed())), read_policy(policy))
 
 
-def _apply(tool: ToolFacts, proposal: Proposal) -> ToolFacts:
+def _apply(tool: ToolFacts, proposal: Proposal, trusted: Collection[str]) -> ToolFacts:
+    if tool.name in trusted:
+        tool = replace(tool, approval=Approval.APPROVED)
     if tool.name in proposal.tools:
         tool = replace(tool, loading=proposal.tools[tool.name])
     if tool.server in proposal.servers:

@@ -9,7 +9,9 @@ from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from catalog.cursors import read_cursor, write_cursor
-from catalog.domain.errors import NotFound
+from catalog.domain.approvals import held_by
+from catalog.domain.choices import Quarantine
+from catalog.domain.errors import InvalidInput, NotFound
 from catalog.domain.sizes import tokens_of
 from catalog.models import Decision, Policy, Server, Tool
 from catalog.selectors.servers import ACTIVE_TOOLS
@@ -47,22 +49,33 @@ class ServerPage:
 
 def list_tools(wanted: ToolFilter, *, policy: Policy | None, limit: int, cursor: str | None) -> ToolPage:
     """By qualified name. `policy` is an agent's own; None sees all."""
-    tools = matching_tools(wanted)
-    if policy is not None:
-        tools = tools.filter(decisions__policy=policy, server__enabled=True)
+    tools = _shown_tools(wanted, policy)
     if cursor:
         tools = tools.filter(qualified_name__gt=read_cursor(cursor, parts=1)[0])
-    ordered = tools.select_related("server").prefetch_related("tags").order_by("qualified_name")
-    found = list(ordered[: limit + 1])
+    found = list(tools.order_by("qualified_name")[: limit + 1])
     following = write_cursor(found[limit - 1].qualified_name) if len(found) > limit else None
     return ToolPage(_with_decisions(found[:limit], policy), following)
+
+
+def list_found_tools(
+    ids: Sequence[int], wanted: ToolFilter, *, policy: Policy | None, limit: int, cursor: str | None
+) -> ToolPage:
+    """In the order of `ids`, which a search gave; a tool that was withdrawn since is left out."""
+    start = _read_place(cursor) if cursor else 0
+    shown = _shown_tools(wanted, policy)
+    ranks = {tool_id: rank for rank, tool_id in enumerate(ids)}
+    fitting = sorted(shown.filter(pk__in=ids).values_list("pk", flat=True), key=ranks.__getitem__)
+    on_page = fitting[start : start + limit]
+    found = sorted(shown.filter(pk__in=on_page), key=lambda tool: ranks[tool.pk])
+    following = write_cursor(str(start + limit)) if len(fitting) > start + limit else None
+    return ToolPage(_with_decisions(found, policy), following)
 
 
 def read_tool(qualified_name: str, *, policy: Policy | None) -> ToolWithDecisions:
     """Raises NotFound for a tool that the policy does not show."""
     tools = Tool.objects.filter(qualified_name=qualified_name)
     if policy is not None:
-        tools = tools.listed().filter(decisions__policy=policy)
+        tools = tools.listed().filter(_is_shown_by(policy))
     found = list(tools.select_related("server").prefetch_related("tags"))
     if not found:
         raise NotFound(f"There is no tool named {qualified_name}.")
@@ -84,6 +97,24 @@ def read_server(name: str, *, policy: Policy | None) -> ServerWithSizes:
     if server is None:
         raise NotFound(f"There is no server named {name}.")
     return _size(server)
+
+
+def _shown_tools(wanted: ToolFilter, policy: Policy | None) -> "QuerySet[Tool]":
+    tools = matching_tools(wanted).select_related("server").prefetch_related("tags")
+    return tools if policy is None else tools.filter(_is_shown_by(policy))
+
+
+def _is_shown_by(policy: Policy) -> Q:
+    """Decisions follow a definition that changed within two seconds; what is locked is locked at once."""
+    held = held_by(Quarantine(policy.quarantine))
+    return Q(decisions__policy=policy, server__enabled=True) & ~Q(approval__in=held)
+
+
+def _read_place(cursor: str) -> int:
+    (place,) = read_cursor(cursor, parts=1)
+    if not (place.isascii() and place.isdigit() and len(place) < 10):
+        raise InvalidInput.at("query.cursor", "is no cursor of this list")
+    return int(place)
 
 
 def _with_decisions(tools: Sequence[Tool], policy: Policy | None) -> list[ToolWithDecisions]:

@@ -1,6 +1,7 @@
 """Servers as pages show them."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -10,13 +11,14 @@ from django.db.models.functions import Coalesce
 
 from catalog.domain.errors import NotFound
 from catalog.domain.sizes import tokens_of
-from catalog.models import Change, Job, RefreshRun, Server
+from catalog.models import Change, Job, RefreshRun, Server, ToolRevision
 from catalog.models.changes import Action, Subject
 from catalog.models.jobs import JobKind
 from catalog.selectors.paging import Page, cut_page
 from catalog.selectors.totals import Totals, read_totals
 
 HISTORY_ROWS = 20
+CHANGE_ROWS = 10
 ATTENTION_ROWS = 8
 FIRST_REFRESH_WITHIN = timedelta(minutes=2)
 ACTIVE_TOOLS = Q(tools__gone_at=None, tools__hidden=False)
@@ -45,6 +47,7 @@ class ServerRow:
     tools: int
     tokens: int
     share: float
+    is_refreshing: bool = False
 
     @property
     def share_percent(self) -> float:
@@ -58,11 +61,18 @@ class RunRow:
 
 
 def servers_for_table(
-    *, text: str = "", sort: ServerSort = ServerSort.SIZE, page: str | int = 1
+    *,
+    text: str = "",
+    sort: ServerSort = ServerSort.SIZE,
+    is_reversed: bool = False,
+    page: str | int = 1,
 ) -> Page[ServerRow]:
     totals = read_totals()
-    servers = cut_page(_with_sizes().filter(name__icontains=text).order_by(*ORDERS[sort]), page)
-    return servers.with_rows([_row(server, totals) for server in servers.rows])
+    found = _with_sizes().filter(name__icontains=text).order_by(*ORDERS[sort])
+    servers = cut_page(found.reverse() if is_reversed else found, page)
+    refreshing = _being_refreshed(servers.rows)
+    rows = [replace(_row(server, totals), is_refreshing=server.pk in refreshing) for server in servers.rows]
+    return servers.with_rows(rows)
 
 
 def largest_servers(limit: int, totals: Totals) -> list[ServerRow]:
@@ -91,6 +101,22 @@ def refresh_history(server: Server) -> list[RunRow]:
     return [RunRow(run, (run.finished_at - run.started_at).total_seconds()) for run in runs]
 
 
+def changed_definitions(server: Server) -> list[tuple[ToolRevision, ToolRevision]]:
+    """The latest revisions that changed a definition, each with the one before it; the newest first."""
+    revisions = ToolRevision.objects.filter(tool__server=server)
+    newer = list(
+        revisions.filter(number__gt=1)
+        .select_related("tool__server")
+        .order_by("-seen_at", "-pk")[:CHANGE_ROWS]
+    )
+    before = Q()
+    for revision in newer:
+        before |= Q(tool=revision.tool_id, number=revision.number - 1)
+    older = {(row.tool_id, row.number): row for row in revisions.filter(before)} if newer else {}
+    pairs = [(revision, older.get((revision.tool_id, revision.number - 1))) for revision in newer]
+    return [(revision, previous) for revision, previous in pairs if previous is not None]
+
+
 def last_refresh_job(server: Server) -> Job | None:
     return Job.objects.filter(kind=JobKind.REFRESH_SERVER, subject=server.pk).order_by("-pk").first()
 
@@ -106,6 +132,14 @@ def has_servers_beside(maker: str) -> bool:
     """Whether anybody but this maker has added a server: the demo is the program's own doing."""
     added = Change.objects.filter(subject=Subject.SERVER, action=Action.CREATED)
     return added.exclude(actor=maker).exists()
+
+
+def _being_refreshed(servers: Iterable[Server]) -> set[int]:
+    """Ids of those with a refresh that waits or runs, in one query."""
+    open_jobs = Job.objects.open().filter(
+        kind=JobKind.REFRESH_SERVER, subject__in=[server.pk for server in servers]
+    )
+    return set(open_jobs.values_list("subject", flat=True))
 
 
 def _with_sizes() -> QuerySet[Any]:

@@ -32,6 +32,9 @@ TABLE_FIELDS = (
     "hidden",
     "gone_at",
     "changed_at",
+    "approval",
+    "approved_by",
+    "mark_count",
     "server__name",
     "server__enabled",
 )
@@ -66,11 +69,12 @@ class ToolFilter:
     tag: str = ""
     least_tokens: int = 0
     sort: ToolSort = ToolSort.SIZE
+    is_reversed: bool = False
 
     @property
     def is_default(self) -> bool:
         """Nothing is filtered out, whatever the order and the policy looked through."""
-        return self == ToolFilter(policy=self.policy, sort=self.sort)
+        return self == ToolFilter(policy=self.policy, sort=self.sort, is_reversed=self.is_reversed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +86,14 @@ class ToolRow:
 
 def tools_for_table(wanted: ToolFilter, *, page: str | int = 1) -> Page[ToolRow]:
     """One page, without the schemas: they are most of a row and the table shows none."""
-    tools = matching_tools(wanted).order_by(*ORDERS[wanted.sort])
-    shown = cut_page(tools.select_related("server").only(*TABLE_FIELDS), page)
+    tools = sorted_tools(wanted).select_related("server")
+    shown = cut_page(tools.only(*TABLE_FIELDS), page)
     return shown.with_rows(_rows(shown.rows, wanted.policy))
+
+
+def sorted_tools(wanted: ToolFilter) -> "QuerySet[Tool]":
+    tools = matching_tools(wanted).order_by(*ORDERS[wanted.sort])
+    return tools.reverse() if wanted.is_reversed else tools
 
 
 def matching_tools(wanted: ToolFilter) -> "QuerySet[Tool]":

@@ -9,15 +9,13 @@ from dataclasses import dataclass
 
 from catalog.access import Role
 from catalog.domain.choices import Loading
-from catalog.domain.errors import InvalidInput
 from catalog.models import Change, Tool, ToolTag
 from catalog.models.changes import Action, Subject
 from catalog.services import changes, decisions
+from catalog.services.tags import clean_tags
 from catalog.services.tools import mark_facts_changed
 from catalog.services.writing import catalog_writing
 
-MAX_TAGS = 20
-MAX_TAG_CHARS = 40
 BATCH_IDS = 2000
 YES, NO = "yes", "no"
 LOADING, HIDDEN, TAG = "loading", "hidden", "tag "
@@ -38,6 +36,11 @@ class BulkEdit:
     @property
     def is_empty(self) -> bool:
         return self == BulkEdit()
+
+    @property
+    def flips_tools(self) -> bool:
+        """Tags are for filtering: they decide nothing."""
+        return self.loading is not None or self.hidden is not None
 
 
 @catalog_writing()
@@ -66,22 +69,13 @@ def is_bulk(change: Change) -> bool:
 
 
 def _fields_of(edit: BulkEdit) -> dict[str, str]:
-    fields = {TAG + tag: YES for tag in _clean_tags(edit.add_tags)}
-    fields |= {TAG + tag: NO for tag in _clean_tags(edit.remove_tags)}
+    fields = {TAG + tag: YES for tag in clean_tags(edit.add_tags)}
+    fields |= {TAG + tag: NO for tag in clean_tags(edit.remove_tags)}
     if edit.loading is not None:
         fields[LOADING] = str(edit.loading)
     if edit.hidden is not None:
         fields[HIDDEN] = YES if edit.hidden else NO
     return fields
-
-
-def _clean_tags(tags: Sequence[str]) -> list[str]:
-    cleaned = list(dict.fromkeys(" ".join(tag.split()) for tag in tags if tag.strip()))
-    if len(cleaned) > MAX_TAGS:
-        raise InvalidInput.at("tags", f"at most {MAX_TAGS} tags at once")
-    if any(len(tag) > MAX_TAG_CHARS or not tag.isprintable() for tag in cleaned):
-        raise InvalidInput.at("tags", f"each at most {MAX_TAG_CHARS} characters that can be seen")
-    return cleaned
 
 
 def _assign(wanted: Mapping[str, Values], actor: changes.Actor) -> Change | None:

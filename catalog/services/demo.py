@@ -11,9 +11,10 @@ from django.utils import timezone
 from catalog.domain.choices import Kind, Transport
 from catalog.domain.connection import Connection
 from catalog.domain.definitions import Definition
-from catalog.models import Change, Server
+from catalog.models import Change, Policy, Server
 from catalog.models.changes import Action, Subject
-from catalog.services import changes, connections, followers, tools
+from catalog.services import changes, connections, followers, saved_queries, tools
+from catalog.services.policies import DEFAULT_SLUG
 from catalog.services.writing import catalog_writing
 
 DEMO_FOLDER = Path(__file__).resolve().parent.parent / "demo"
@@ -28,6 +29,7 @@ def load_demo() -> bool:
             _load_snapshot(json.loads(path.read_text(encoding="utf-8")))
         if settings.STDIO_ENABLED:
             _add_workshop()
+        _save_queries()
         followers.request_all()
     return True
 
@@ -65,6 +67,14 @@ def _add_workshop() -> None:
     connections.write_connection(server, connection)
     server.save(update_fields=["sealed"])
     _record_creation(server)
+
+
+def _save_queries() -> None:
+    policy = Policy.objects.get(slug=DEFAULT_SLUG)
+    for saved in json.loads((DEMO_FOLDER / "saved_queries.json").read_text(encoding="utf-8")):
+        saved_queries.save_query(
+            policy=policy, query=saved["query"], expected=saved["expected"], actor=changes.SYSTEM
+        )
 
 
 def _record_creation(server: Server) -> None:

@@ -1,21 +1,22 @@
-"""What follows the catalog: the search index and every policy's decisions."""
+"""What follows the catalog: the search index, every policy's decisions, then what the saved queries find."""
 
-from catalog.services import decisions, reindex
+from catalog.services import decisions, reindex, saved_runs
 
 
 def request_all() -> None:
-    """Ask the workers to bring both up to date."""
+    """Ask the workers to bring index and decisions up to date."""
     reindex.request_update()
     decisions.request_decisions()
 
 
 def request_if_behind() -> None:
-    """The same for whichever is behind, whatever the cause."""
+    """Ask for whichever is behind, whatever the cause."""
     reindex.request_if_behind()
     decisions.request_if_behind()
+    saved_runs.request_if_behind()
 
 
 def bring_up_to_date() -> None:
-    """Do it here and now: for commands that return when their change is in force."""
+    """Index and decisions here and now: for commands that return when their change is in force."""
     decisions.bring_up_to_date()
     reindex.bring_up_to_date()

@@ -6,7 +6,8 @@ receiving one twice costs a claim that fails. A job may run twice, so what it do
 
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
@@ -20,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=15)
 RENEW_EVERY_SECONDS = 5.0
+# Past this an attempt counts as stuck: its hold is let run out, and the job goes to another worker.
+LONGEST_ATTEMPT = timedelta(seconds=600)
 REWAKE_AFTER = timedelta(seconds=10)
 FIRST_RETRY_AFTER = timedelta(seconds=5)
 WAKE_AT_ONCE = 500
@@ -60,6 +63,11 @@ def take_wakeable(*, now: datetime) -> list[tuple[int, str]]:
     return found
 
 
+def forget_wake_ups(job_ids: Iterable[int]) -> None:
+    """No worker heard of these: let the next sweep send them at once."""
+    Job.objects.filter(pk__in=list(job_ids)).update(woken_at=None)
+
+
 def claim_job(*, job_id: int, holder: str) -> Job | None:
     """Take a job that is due, or say None: it is held, done, or another of its subject is running."""
     now = timezone.now()
@@ -83,12 +91,13 @@ def claim_job(*, job_id: int, holder: str) -> Job | None:
 
 @contextmanager
 def keep_held(job: Job) -> Iterator[None]:
-    """Renew the hold from a thread of its own until the block ends."""
+    """Renew the hold from a thread of its own until the block ends, or has taken longer than it may."""
     done = threading.Event()
+    stuck_at = time.monotonic() + LONGEST_ATTEMPT.total_seconds()
 
     def renew() -> None:
         try:
-            while not done.wait(RENEW_EVERY_SECONDS):
+            while not done.wait(RENEW_EVERY_SECONDS) and time.monotonic() < stuck_at:
                 if not _renew(job):
                     return
         finally:

@@ -1,14 +1,25 @@
 """What changes the table of models."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.db import IntegrityError, transaction
 
 from catalog.access import Role
-from catalog.domain.errors import Conflict, NotFound
-from catalog.models import ModelSupport
+from catalog.domain.errors import Conflict
+from catalog.domain.problems import Problems
+from catalog.domain.values import is_storable
+from catalog.models import Change, ModelSupport
+from catalog.models.changes import Action, Subject
 from catalog.models.model_support import Provider
+from catalog.selectors.models import find_model
 from catalog.services import changes
 
+MAX_PATTERN_CHARS = 100
+MAX_CONTEXT_WINDOW = 2**31 - 1
 
+
+@transaction.atomic
 def save_model(
     *,
     name_pattern: str,
@@ -20,24 +31,89 @@ def save_model(
 ) -> ModelSupport:
     """Add a row, or change the one named. Raises Conflict where another row has the pattern."""
     changes.require(actor, Role.ADMIN)
+    name_pattern = name_pattern.strip()
+    _check(name_pattern, context_window)
     row = ModelSupport() if model_id is None else find_model(model_id)
+    before = {} if model_id is None else describe(row)
     row.name_pattern, row.provider = name_pattern, provider
     row.hosted_search, row.context_window = hosted_search, context_window
+    if describe(row) == before:
+        return row
     try:
         with transaction.atomic():
             row.save()
     except IntegrityError:
-        raise Conflict(f"There is a row for {name_pattern} already.") from None
+        raise Conflict(f"there is a row for {name_pattern} already") from None
+    _record(row, actor, Action.CHANGED if before else Action.CREATED, before, describe(row))
     return row
 
 
+@transaction.atomic
 def delete_model(*, model_id: int, actor: changes.Actor) -> None:
     changes.require(actor, Role.ADMIN)
-    find_model(model_id).delete()
+    row = find_model(model_id)
+    before = describe(row)
+    row.delete()
+    _record(row, actor, Action.DELETED, before, {})
 
 
-def find_model(model_id: int) -> ModelSupport:
-    row = ModelSupport.objects.filter(pk=model_id).first()
+def restore_model(*, change: Change, actor: changes.Actor) -> None:
+    """Take a change back: a row that was added goes, one deleted comes back, one edited is as it was.
+
+    Raises Conflict where the row has changed since.
+    """
+    if change.action == Action.DELETED:
+        _save_described(change.before, actor)
+        return
+    row = ModelSupport.objects.filter(name_pattern=change.name).first()
     if row is None:
-        raise NotFound("There is no such row in the table of models.")
-    return row
+        raise Conflict(f"there is no row for {change.name} any more")
+    present = describe(row)
+    if any(present[field] != value for field, value in change.after.items()):
+        raise Conflict(f"the row for {change.name} has changed since")
+    if change.action == Action.CREATED:
+        delete_model(model_id=row.pk, actor=actor)
+    else:
+        _save_described({**present, **change.before}, actor, model_id=row.pk)
+
+
+def describe(row: ModelSupport) -> dict[str, object]:
+    """The row as the change record keeps it."""
+    return {
+        "name_pattern": row.name_pattern,
+        "provider": str(row.provider),
+        "hosted_search": row.hosted_search,
+        "context_window": row.context_window,
+    }
+
+
+def _save_described(fields: Mapping[str, Any], actor: changes.Actor, *, model_id: int | None = None) -> None:
+    save_model(
+        name_pattern=fields["name_pattern"],
+        provider=Provider(fields["provider"]),
+        hosted_search=fields["hosted_search"],
+        context_window=fields.get("context_window"),
+        actor=actor,
+        model_id=model_id,
+    )
+
+
+def _check(name_pattern: str, context_window: int | None) -> None:
+    problems = Problems()
+    if not 0 < len(name_pattern) <= MAX_PATTERN_CHARS or not is_storable(name_pattern):
+        problems.add("name_pattern", f"must have 1 to {MAX_PATTERN_CHARS} characters")
+    if context_window is not None and not 1 <= context_window <= MAX_CONTEXT_WINDOW:
+        problems.add("context_window", f"must be a number from 1 to {MAX_CONTEXT_WINDOW:,}")
+    problems.raise_if_any()
+
+
+def _record(
+    row: ModelSupport,
+    actor: changes.Actor,
+    action: Action,
+    before: dict[str, object],
+    after: dict[str, object],
+) -> None:
+    changes.record(
+        actor=actor, subject=Subject.MODEL, name=row.name_pattern, action=action, before=before, after=after
+    )

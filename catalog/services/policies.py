@@ -8,17 +8,20 @@ from django.db.models import ProtectedError
 
 from catalog.access import Role
 from catalog.domain import policy as domain
-from catalog.domain.errors import Conflict, InvalidInput, NotFound
+from catalog.domain.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from catalog.models import Policy, PolicyVersion, Tool
 from catalog.models.changes import Action, Subject
 from catalog.selectors.facts import read_policy
-from catalog.services import changes, decisions
+from catalog.selectors.review import quarantines_in_force
+from catalog.services import approvals, changes, decisions
+from catalog.services.writing import catalog_writing
 
 DEFAULT_SLUG = "default"
+QUARANTINE = "quarantine"
 _FIELD_NAMES = tuple(field.name for field in fields(domain.Policy))
 
 
-@transaction.atomic
+@catalog_writing()
 def create_policy(*, wanted: Mapping[str, object], actor: changes.Actor) -> Policy:
     """Make a policy; fields left out take their defaults. Raises Conflict when the slug is taken."""
     changes.require(actor, Role.EDITOR)
@@ -28,16 +31,18 @@ def create_policy(*, wanted: Mapping[str, object], actor: changes.Actor) -> Poli
     if Policy.objects.filter(slug=made.slug).exists():
         raise Conflict(f"there is a policy {made.slug} already")
     row = Policy(slug=made.slug)
+    _trust_known(made)
     _save(row, made, actor)
     _record(row, actor, Action.CREATED, {}, made.to_mapping())
     return row
 
 
-@transaction.atomic
+@catalog_writing()
 def change_policy(*, policy: Policy, changed: Mapping[str, object], actor: changes.Actor) -> bool:
     """Change the fields given, in camelCase or snake_case. False when all of them had that value already.
 
-    Raises InvalidInput with every mistake, and changes nothing then.
+    Raises InvalidInput with every mistake, and changes nothing then; NotAllowed where a reader of less than
+    an admin's role changes the quarantine, which guards what admins approve.
     """
     changes.require(actor, Role.EDITOR)
     row = Policy.objects.select_for_update().get(pk=policy.pk)
@@ -47,6 +52,9 @@ def change_policy(*, policy: Policy, changed: Mapping[str, object], actor: chang
         raise InvalidInput.at("policy.slug", "cannot be changed: agents know the policy by it")
     if after == before:
         return False
+    if after.quarantine is not before.quarantine:
+        _require_admin(actor)
+        _trust_known(after)
     _keep_first_version(row, before)
     row.version += 1
     _save(row, after, actor)
@@ -74,6 +82,16 @@ def delete_policy(*, policy: Policy, actor: changes.Actor) -> None:
     except ProtectedError:
         raise Conflict(f"keys or sessions use the policy {policy.slug}") from None
     _record(policy, actor, Action.DELETED, before, {})
+
+
+def _require_admin(actor: changes.Actor) -> None:
+    if actor.role < Role.ADMIN:
+        raise NotAllowed("quarantine guards what admins approve: only an admin may change it")
+
+
+def _trust_known(wanted: domain.Policy) -> None:
+    """What begins to be held back is what comes from now on: the tools known so far are trusted."""
+    approvals.trust_known(wanted=wanted.quarantine, in_force=quarantines_in_force())
 
 
 def _save(row: Policy, wanted: domain.Policy, actor: changes.Actor) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 from django.conf import settings
 from django.db.models import Max
@@ -22,19 +23,41 @@ WAIT_FOR_OTHERS_SECONDS = 120.0
 NO_INDEX = -1
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The catalog's version that an index follows, and by how many versions it is behind."""
+
+    version: int
+    behind: int
+
+
 def run_update(job: Job) -> None:
     bring_up_to_date()
 
 
 def request_update() -> None:
-    """Ask for the index to follow a change. A burst of changes is one job."""
-    jobs.request_job(kind=JobKind.UPDATE_INDEX)
+    """Ask for the index to follow a change. A burst of changes is one job.
+
+    Nodes that keep an index of their own see the change by themselves.
+    """
+    if not settings.NODES_KEEP_OWN_INDEX:
+        jobs.request_job(kind=JobKind.UPDATE_INDEX)
 
 
 def request_if_behind() -> None:
     """Ask for an update when the index is missing, damaged or older than the catalog, whatever the cause."""
-    if _known_version() < _searched_version():
+    if not settings.NODES_KEEP_OWN_INDEX and is_behind():
         jobs.ensure_job(kind=JobKind.UPDATE_INDEX)
+
+
+def is_behind() -> bool:
+    return _known_version() < _searched_version()
+
+
+def read_standing() -> Standing | None:
+    """How far this node's index has followed the catalog; None where there is no index."""
+    known = _known_version()
+    return None if known == NO_INDEX else Standing(known, max(0, _searched_version() - known))
 
 
 def bring_up_to_date() -> None:
@@ -85,7 +108,10 @@ def _build() -> None:
 def _catch_up(known: int) -> None:
     version = _searched_version()
     touched = Tool.objects.filter(version__gt=known)
-    if known >= version:
+    if known == version:
+        return
+    if known > version:  # of another database, or the newest tools were deleted
+        _build()
         return
     if touched.count() > LARGEST_UPDATE_TOOLS:
         _build()

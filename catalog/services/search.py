@@ -5,8 +5,9 @@ from pathlib import Path
 
 from django.conf import settings
 
+from catalog.domain.choices import Ranker
 from catalog.domain.query import parse_query
-from catalog.models import CatalogVersion, Decision, Policy, Tool
+from catalog.models import CatalogVersion, DecidedList, Decision, Policy, Tool
 from catalog.search.answers import answer
 from catalog.search.compiled import Compiled
 from catalog.search.compiling import compile_documents
@@ -16,6 +17,9 @@ from catalog.search.request import SearchOutcome, SearchRequest, Visible
 from catalog.search.wordvectors import find_encoder
 from catalog.services import reindex
 
+FOUND_AT_MOST = 500
+REMEMBERED_POLICIES = 32
+
 
 def search_catalog(*, query: str, ranker: str, limit: int) -> SearchOutcome:
     """Search every tool that is listed, with the parts of each score. Raises InvalidInput for a bad query."""
@@ -23,39 +27,75 @@ def search_catalog(*, query: str, ranker: str, limit: int) -> SearchOutcome:
         query=parse_query(query),
         ranker=ranker,
         max_results=limit,
-        visible=_read_listed(CatalogVersion.current()),
+        visible=read_listed(),
         explained=True,
     )
     return run_search(request)
 
 
+def find_tools(*, query: str, policy: Policy | None, server: str | None = None) -> list[int]:
+    """Ids of the tools that fit best, best first, at most 500. `policy` is an agent's own; None sees all.
+
+    Raises InvalidInput for a bad query.
+    """
+    request = SearchRequest(
+        query=parse_query(query),
+        ranker=policy.ranker if policy else Ranker.BM25F,
+        max_results=FOUND_AT_MOST,
+        visible=_remember_shown(policy) if policy else _read_listed(CatalogVersion.current()),
+        server=server,
+    )
+    return [hit.id for hit in run_search(request).hits]
+
+
 def search_policy(
-    *, policy: Policy, query: str, ranker: str | None = None, limit: int | None = None
+    *,
+    policy: Policy,
+    query: str,
+    ranker: str | None = None,
+    limit: int | None = None,
+    shown: Visible | None = None,
 ) -> SearchOutcome:
-    """Search what a policy shows, with its own settings where none are given."""
-    shown = Decision.objects.filter(policy=policy).values_list("tool_id", flat=True)
+    """Search what a policy shows, with its own settings where none are given.
+
+    `shown` is what `read_shown` gave: who searches many times reads it once.
+    """
     request = SearchRequest(
         query=parse_query(query),
         ranker=ranker or policy.ranker,
         max_results=limit or policy.max_results,
         score_cutoff=policy.score_cutoff,
-        visible=Visible.of(shown),
+        visible=shown or read_shown(policy),
         explained=True,
     )
     return run_search(request)
 
 
+def read_listed() -> Visible:
+    """Every tool that may be in a search, whatever the policy."""
+    return _read_listed(CatalogVersion.current())
+
+
+def read_shown(policy: Policy) -> Visible:
+    return Visible.of(Decision.objects.filter(policy=policy).values_list("tool_id", flat=True))
+
+
 def run_search(request: SearchRequest) -> SearchOutcome:
     """Answer a request whose `visible` the caller has chosen."""
     try:
-        return _open_engine(settings.INDEX_FOLDER).search(request)
+        return search_index(request)
     except IndexDamaged:
         return answer(_compile_catalog(CatalogVersion.current()), request, None)
 
 
+def search_index(request: SearchRequest) -> SearchOutcome:
+    """Answer from the index alone: for who can do without. Raises IndexDamaged where it is away."""
+    return _open_engine(settings.INDEX_FOLDER).search(request)
+
+
 def forget() -> None:
     """Drop what this process remembers of the catalog: after a restore, versions may repeat."""
-    for remembered in (_open_engine, _read_listed, _compile_catalog):
+    for remembered in (_open_engine, _read_listed, _read_decided, _compile_catalog):
         remembered.cache_clear()
 
 
@@ -68,6 +108,17 @@ def _open_engine(folder: Path) -> SearchEngine:
 def _read_listed(version: int) -> Visible:
     """Read once for each version of the catalog, not for each search."""
     return Visible.of(Tool.objects.listed().values_list("pk", flat=True))
+
+
+def _remember_shown(policy: Policy) -> Visible:
+    decided = DecidedList.objects.filter(policy=policy).values_list("version", flat=True).first()
+    return _read_decided(policy.pk, decided or 0)
+
+
+@lru_cache(maxsize=REMEMBERED_POLICIES)
+def _read_decided(policy_id: int, version: int) -> Visible:
+    """Read once for each version of a policy's decisions, not for each search."""
+    return Visible.of(Decision.objects.filter(policy=policy_id).values_list("tool_id", flat=True))
 
 
 @lru_cache(maxsize=1)

@@ -7,6 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from catalog import upstream
+from catalog.access import Role
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Rejected
 from catalog.domain.definitions import ANY_OBJECT, Definition
@@ -32,6 +33,7 @@ def import_snapshots(
 
     Raises Conflict when a server of that name is one we connect to.
     """
+    changes.require(actor, Role.EDITOR)
     imported = [_import_one(name, definitions, actor) for name, definitions in definitions_by_server.items()]
     if any(one.stored.touched for one in imported):
         followers.request_all()

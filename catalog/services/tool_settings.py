@@ -8,6 +8,7 @@ from catalog.domain.errors import InvalidInput
 from catalog.models import Tool
 from catalog.models.changes import Action, Subject
 from catalog.services import changes, decisions, reindex
+from catalog.services.tags import clean_tags, set_tags, tags_of
 from catalog.services.tools import mark_changed, mark_facts_changed
 from catalog.services.writing import catalog_writing
 
@@ -23,18 +24,21 @@ def change_tool(
     loading: Loading | None = None,
     keywords: Sequence[str] | None = None,
     hidden: bool | None = None,
+    tags: Sequence[str] | None = None,
 ) -> Tool:
     """Change what is given and leave the rest. A change that changes nothing leaves no record."""
     changes.require(actor, Role.EDITOR)
     row = Tool.objects.select_for_update().get(pk=tool.pk)
-    before = _settings_of(row)
+    before = settings_of(row)
     if loading is not None:
         row.loading = loading
     if keywords is not None:
         row.keywords = _clean_keywords(keywords)
     if hidden is not None:
         row.hidden = hidden
-    after = _settings_of(row)
+    if tags is not None:
+        set_tags(row, clean_tags(tags))
+    after = settings_of(row)
     if after == before:
         return row
     row.save(update_fields=["loading", "keywords", "hidden"])
@@ -46,17 +50,29 @@ def change_tool(
         before=before,
         after=after,
     )
-    if after["keywords"] != before["keywords"]:
-        mark_changed([row.pk])
-        reindex.request_update()
-    else:
-        mark_facts_changed(Tool.objects.filter(pk=row.pk))
-    decisions.request_decisions()
+    _tell_followers(row, {field for field in after if after[field] != before[field]})
     return row
 
 
-def _settings_of(tool: Tool) -> dict[str, object]:
-    return {"loading": str(tool.loading), "keywords": list(tool.keywords), "hidden": tool.hidden}
+def _tell_followers(tool: Tool, differing: set[str]) -> None:
+    """Tags are for readers: neither a decision nor the index looks at them."""
+    if differing == {"tags"}:
+        return
+    if "keywords" in differing:
+        mark_changed([tool.pk])
+        reindex.request_update()
+    else:
+        mark_facts_changed(Tool.objects.filter(pk=tool.pk))
+    decisions.request_decisions()
+
+
+def settings_of(tool: Tool) -> dict[str, object]:
+    return {
+        "loading": str(tool.loading),
+        "keywords": list(tool.keywords),
+        "hidden": tool.hidden,
+        "tags": tags_of(tool),
+    }
 
 
 def _clean_keywords(keywords: Sequence[str]) -> list[str]:

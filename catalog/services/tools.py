@@ -6,12 +6,13 @@ from datetime import datetime
 
 from django.db.models import Max
 
-from catalog.domain import names
+from catalog.domain import approvals, names
 from catalog.domain.choices import Kind
 from catalog.domain.definitions import Definition
 from catalog.models import CatalogVersion, Policy, Server, Tool, ToolRevision
 from catalog.models.tools import ToolQuerySet
 from catalog.services.batches import batches
+from catalog.services.marks import look_over
 from catalog.services.writing import catalog_writing
 
 BATCH_ROWS = 500
@@ -24,6 +25,7 @@ DEFINITION_FIELDS = (
     "meta",
     "extra",
 )
+_KNOWN_FIELDS = ("server", "name", "digest", "gone_at", "baseline_digest", "approved_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ def store_definitions(*, server: Server, definitions: Sequence[Definition], now:
     A tool that is no longer listed is marked gone, not deleted. Admin settings are left as they are.
     An unchanged definition writes nothing.
     """
-    known = {tool.name: tool for tool in server.tools.only("server", "name", "digest", "gone_at")}
+    known = {tool.name: tool for tool in server.tools.only(*_KNOWN_FIELDS)}
     listed = {definition.name: definition for definition in definitions}
     new = [definition for name, definition in listed.items() if name not in known]
     seen = [(known[name], definition) for name, definition in listed.items() if name in known]
@@ -99,6 +101,7 @@ def _create_tools(server: Server, definitions: Sequence[Definition], now: dateti
             qualified_name=qualified[definition.name],
             digest=definition.digest,
             chars=definition.size.chars,
+            baseline_digest=definition.digest,
             first_seen_at=now,
             changed_at=now,
             **_definition_values(definition),
@@ -119,9 +122,12 @@ def _change_tools(changed: Sequence[tuple[Tool, Definition]], now: datetime) -> 
     )
     for tool, definition in changed:
         tool.digest, tool.chars, tool.changed_at = definition.digest, definition.size.chars, now
+        tool.approval = approvals.judge(
+            digest=tool.digest, baseline=tool.baseline_digest, is_approved=tool.approved_at is not None
+        )
         for field, value in _definition_values(definition).items():
             setattr(tool, field, value)
-    fields = [*DEFINITION_FIELDS, "digest", "chars", "changed_at"]
+    fields = [*DEFINITION_FIELDS, "marks", "mark_count", "digest", "chars", "changed_at", "approval"]
     Tool.objects.bulk_update([tool for tool, _ in changed], fields, batch_size=BATCH_ROWS)
     _create_revisions(((tool, definition, latest[tool.pk] + 1) for tool, definition in changed), now)
 
@@ -144,7 +150,7 @@ def _create_revisions(rows: Iterable[tuple[Tool, Definition, int]], now: datetim
 
 
 def _definition_values(definition: Definition) -> dict[str, object]:
-    return {field: getattr(definition, field) for field in DEFINITION_FIELDS}
+    return {**{field: getattr(definition, field) for field in DEFINITION_FIELDS}, **look_over(definition)}
 
 
 def _name_tools(server: Server, definitions: Sequence[Definition]) -> dict[str, str]:

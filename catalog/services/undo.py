@@ -4,17 +4,32 @@ from collections.abc import Callable, Mapping
 
 from catalog.access import Role
 from catalog.domain.choices import Loading
-from catalog.domain.errors import Conflict
+from catalog.domain.errors import Conflict, InvalidInput
 from catalog.models import Change, Policy, Server, Tool
 from catalog.models.changes import Action, Subject
-from catalog.services import bulk, changes, policies, server_settings, servers, tool_settings
+from catalog.services import (
+    approval_records,
+    approvals,
+    bulk,
+    changes,
+    model_support,
+    policies,
+    saved_queries,
+    server_settings,
+    servers,
+    tool_settings,
+)
 
 Undo = Callable[[Change, changes.Actor], None]
 
 
-def can_undo(change: Change) -> bool:
-    """Whether the record holds enough: changes of settings do, creations, deletions and secrets do not."""
-    return _find_undo(change) is not None
+def can_undo(change: Change, role: Role = Role.ADMIN) -> bool:
+    """Whether the record holds enough, and the role is enough.
+
+    Changes of settings hold enough; creations, deletions and secrets do not, models and
+    deleted queries aside.
+    """
+    return role >= _least_role(change) and _find_undo(change) is not None
 
 
 def undo_change(*, change: Change, actor: changes.Actor) -> None:
@@ -26,12 +41,28 @@ def undo_change(*, change: Change, actor: changes.Actor) -> None:
     undo(change, actor)
 
 
+def _least_role(change: Change) -> Role:
+    """The role that the change itself asked for."""
+    is_admins = change.subject == Subject.MODEL or approval_records.is_approval(change)
+    return Role.ADMIN if is_admins or policies.QUARANTINE in change.before else Role.EDITOR
+
+
 def _find_undo(change: Change) -> Undo | None:
+    if change.subject == Subject.MODEL:
+        return _undo_model
+    if change.subject == Subject.QUERY and change.action == Action.DELETED:
+        return _undo_saved_query
+    return _find_undo_of_settings(change)
+
+
+def _find_undo_of_settings(change: Change) -> Undo | None:
     fields = frozenset({*change.before, *change.after})
     if change.action != Action.CHANGED or not fields or set(change.before) != set(change.after):
         return None
     if change.subject == Subject.POLICY:
         return _undo_policy
+    if approval_records.is_approval(change):
+        return _undo_approval
     if bulk.is_bulk(change):
         return _undo_bulk
     for subject, known, undo in _UNDOS:
@@ -63,9 +94,7 @@ def _undo_tool(change: Change, actor: changes.Actor) -> None:
     tool = Tool.objects.filter(qualified_name=change.name).first()
     if tool is None:
         raise Conflict(f"there is no tool {change.name} any more")
-    _require_unchanged(
-        change, {"loading": str(tool.loading), "keywords": tool.keywords, "hidden": tool.hidden}
-    )
+    _require_unchanged(change, tool_settings.settings_of(tool))
     before = change.before
     tool_settings.change_tool(
         tool=tool,
@@ -73,12 +102,22 @@ def _undo_tool(change: Change, actor: changes.Actor) -> None:
         loading=Loading(before["loading"]) if "loading" in before else None,
         keywords=before.get("keywords"),
         hidden=before.get("hidden"),
+        tags=before.get("tags"),
     )
 
 
 def _undo_bulk(change: Change, actor: changes.Actor) -> None:
     if bulk.restore_tools(change=change, actor=actor) is None:
         raise Conflict("every one of these tools has changed since")
+
+
+def _undo_approval(change: Change, actor: changes.Actor) -> None:
+    if approvals.restore_approvals(change=change, actor=actor) is None:
+        raise Conflict("every one of these tools has changed since")
+
+
+def _undo_model(change: Change, actor: changes.Actor) -> None:
+    model_support.restore_model(change=change, actor=actor)
 
 
 def _undo_policy(change: Change, actor: changes.Actor) -> None:
@@ -88,6 +127,13 @@ def _undo_policy(change: Change, actor: changes.Actor) -> None:
     policies.change_policy(policy=policy, changed=change.before, actor=actor)
 
 
+def _undo_saved_query(change: Change, actor: changes.Actor) -> None:
+    try:
+        saved_queries.restore_query(change=change, actor=actor)
+    except InvalidInput as invalid:
+        raise Conflict(str(invalid)) from None
+
+
 def _require_unchanged(change: Change, present: Mapping[str, object]) -> None:
     if any(present[field] != value for field, value in change.after.items()):
         raise Conflict(f"{change.name} has changed since")
@@ -95,5 +141,5 @@ def _require_unchanged(change: Change, present: Mapping[str, object]) -> None:
 
 _UNDOS: tuple[tuple[Subject, frozenset[str], Undo], ...] = (
     (Subject.SERVER, frozenset({"deferLoading", "enabled", "refreshIntervalSeconds"}), _undo_server),
-    (Subject.TOOL, frozenset({"loading", "keywords", "hidden"}), _undo_tool),
+    (Subject.TOOL, frozenset({"loading", "keywords", "hidden", "tags"}), _undo_tool),
 )

@@ -13,7 +13,7 @@ from catalog.forms.bulk import BulkForm
 from catalog.forms.filters import ToolFilterForm
 from catalog.models import Tool
 from catalog.selectors import tools
-from catalog.selectors.bulk import preview_bulk
+from catalog.selectors.policy_flips import preview_tools
 from catalog.selectors.tools import ToolFilter
 from catalog.services import bulk
 from catalog.views.pages import actor_of, render_page
@@ -32,13 +32,13 @@ def bulk_edit(request: HttpRequest) -> HttpResponse:
         messages.error(request, "Tick the tools to edit first.")
         return redirect(_list_address(request.GET))
     if request.method != "POST":
-        return _show(request, wanted, tool_ids, BulkForm())
+        return _show(request, tool_ids, BulkForm())
     form = BulkForm(request.POST)
     if request.POST.get("step") != "apply":
-        return _show(request, wanted, tool_ids, form)
+        return _show(request, tool_ids, form)
     if form.is_valid() and _apply(request, tool_ids, form):
         return redirect(_list_address(request.GET))
-    return _show(request, wanted, tool_ids, form, status=422)
+    return _show(request, tool_ids, form, status=422)
 
 
 def _choose(query: QueryDict, wanted: ToolFilter) -> list[int]:
@@ -63,25 +63,21 @@ def _apply(request: HttpRequest, tool_ids: list[int], form: BulkForm) -> bool:
     return True
 
 
-def _show(
-    request: HttpRequest, wanted: ToolFilter, tool_ids: list[int], form: BulkForm, *, status: int = 200
-) -> HttpResponse:
+def _show(request: HttpRequest, tool_ids: list[int], form: BulkForm, *, status: int = 200) -> HttpResponse:
     chosen = Tool.objects.filter(pk__in=tool_ids[:NAMES_SHOWN]).select_related("server")
     context: dict[str, object] = {
         "form": form,
         "count": len(tool_ids),
         "names": [tool.qualified_name for tool in chosen.only("qualified_name", "server__name")],
         "left_out": len(tool_ids[NAMES_SHOWN:]),
-        "policy": wanted.policy,
         "back": _list_address(request.GET),
         "section": "tools",
     }
-    if form.is_valid() and wanted.policy is not None:
+    if form.is_valid():
         edit = form.edit()
         context["edit"] = edit
-        context["dry_run"] = preview_bulk(
-            policy=wanted.policy, tool_ids=tool_ids, loading=edit.loading, hidden=edit.hidden
-        )
+        if edit.flips_tools:
+            context["flips"] = preview_tools(tool_ids=tool_ids, loading=edit.loading, hidden=edit.hidden)
     return render_page(
         request, "catalog/bulk_edit.html", "catalog/_bulk_preview.html", context, status=status
     )

@@ -4,7 +4,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.text import capfirst
 from django.views.decorators.http import require_GET, require_POST
 
@@ -14,7 +13,7 @@ from catalog.domain.errors import Conflict
 from catalog.forms.filters import ChangeFilterForm
 from catalog.selectors import changes
 from catalog.services.undo import can_undo, undo_change
-from catalog.views.pages import actor_of, render_page
+from catalog.views.pages import actor_of, render_page, way_back
 
 
 @require_GET
@@ -27,7 +26,8 @@ def change_list(request: HttpRequest) -> HttpResponse:
         "form": form,
         "wanted": wanted,
         "page": page,
-        "undoable": {row.change.pk for row in page.rows if can_undo(row.change)},
+        "undoable": {row.change.pk for row in page.rows if can_undo(row.change, Role.EDITOR)},
+        "undoable_by_admins": {row.change.pk for row in page.rows if can_undo(row.change)},
         "actors": changes.known_actors,
     }
     return render_page(request, "catalog/change_list.html", "catalog/_change_table.html", context)
@@ -44,12 +44,4 @@ def change_undo(request: HttpRequest, change_id: int) -> HttpResponse:
     else:
         tasks.wake_workers_on_commit()
         messages.success(request, f"Undone. {capfirst(change.subject)} {change.name} is as it was before.")
-    return redirect(_way_back(request))
-
-
-def _way_back(request: HttpRequest) -> str:
-    target = request.POST.get("next", "")
-    is_ours = url_has_allowed_host_and_scheme(
-        target, allowed_hosts={request.get_host()}, require_https=request.is_secure()
-    )
-    return target if is_ours else "change_list"
+    return redirect(way_back(request, otherwise="change_list"))

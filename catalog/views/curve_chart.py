@@ -25,9 +25,11 @@ class Bar:
 @dataclass(frozen=True, slots=True)
 class Chart:
     bars: list[Bar]
-    mark_percent: float  # where the threshold in force is
+    mark_percent: float  # where the threshold proposed is
+    saved_percent: float | None  # and the one in force, where that is another
     steps: list[CurveStep]
     limit: float
+    saved_limit: float
     height_px: int = HEIGHT_PX
 
     @property
@@ -35,9 +37,16 @@ class Chart:
         """Its label then stands on the left, where there is room."""
         return self.mark_percent > 50
 
+    @property
+    def is_saved_right(self) -> bool:
+        return (self.saved_percent or 0) > 50
 
-def draw_chart(curve: Sequence[CurveStep], policy: Policy) -> Chart:
-    end = max(policy.limit, *(step.threshold for step in curve), 1) * ROOM_AT_THE_END
+
+def draw_chart(curve: Sequence[CurveStep], policy: Policy, saved: Policy) -> Chart:
+    """The curve of a proposed policy, and the saved one's threshold if it is another in the same unit."""
+    is_moved = saved.threshold_unit is policy.threshold_unit and saved.limit != policy.limit
+    limits = (policy.limit, saved.limit) if is_moved else (policy.limit,)
+    end = max(*limits, *(step.threshold for step in curve), 1) * ROOM_AT_THE_END
     tallest = max(*(step.tokens for step in curve), 1)
     ends = [*(step.threshold for step in curve[1:]), end]
     force = step_at(curve, policy.limit)
@@ -45,7 +54,8 @@ def draw_chart(curve: Sequence[CurveStep], policy: Policy) -> Chart:
         _bar(step, until, end, tallest, is_in_force=step is force)
         for step, until in zip(curve, ends, strict=True)
     ]
-    return Chart(bars, _percent(policy.limit, end), list(curve), policy.limit)
+    saved_percent = _percent(saved.limit, end) if is_moved else None
+    return Chart(bars, _percent(policy.limit, end), saved_percent, list(curve), policy.limit, saved.limit)
 
 
 def _bar(step: CurveStep, until: float, end: float, tallest: int, *, is_in_force: bool) -> Bar:

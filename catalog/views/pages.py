@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.middleware import HtmxDetails
 
 from catalog.domain.errors import NotAllowed
@@ -31,6 +32,15 @@ def wants_part(request: HttpRequest) -> bool:
     if not htmx or htmx.history_restore_request:
         return False
     return not htmx.boosted or bool(htmx.target)
+
+
+def way_back(request: HttpRequest, *, otherwise: str) -> str:
+    """Where a form says its reader came from, if that is an address of ours."""
+    target = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(
+        target, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    return target if is_ours else otherwise
 
 
 def actor_of(request: HttpRequest) -> changes.Actor:

@@ -5,7 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from catalog.access import Role, role_required
-from catalog.selectors import policies, totals
+from catalog.selectors import policies, review, totals
 from catalog.selectors.costs import read_cost
 
 
@@ -19,12 +19,16 @@ def policy_list(request: HttpRequest) -> HttpResponse:
 @role_required(Role.VIEWER)
 def policy_detail(request: HttpRequest, slug: str) -> HttpResponse:
     policy = policies.find_policy(slug)
+    wants_all = request.GET.get("versions") == "all"
+    limit = policies.ALL_VERSION_ROWS if wants_all else policies.VERSION_ROWS
     context = {
         "policy": policy,
         "summary": policies.summarize(policy),
+        "locked": review.count_locked(policy),
         "cost": read_cost(policy, totals.read_totals()),
         "readings": policies.read_thresholds(policy),
         "groups": policies.explain_fields(policy),
-        "versions": policies.versions_of(policy),
+        "versions": policies.versions_of(policy, limit=limit),
+        "version_count": policy.versions.count(),
     }
     return render(request, "catalog/policy_detail.html", context)

@@ -10,10 +10,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from catalog import tasks
 from catalog.access import Role, role_required
-from catalog.domain.errors import Conflict, InvalidInput
+from catalog.domain.errors import Conflict, InvalidInput, NotAllowed
 from catalog.forms.policies import NewPolicyForm, PolicyForm
 from catalog.models import Policy
-from catalog.selectors import policies, preview
+from catalog.models.changes import Subject
+from catalog.selectors import changes, policies, preview
 from catalog.selectors.facts import read_policy
 from catalog.services import policies as policy_services
 from catalog.views.curve_chart import draw_chart
@@ -25,9 +26,11 @@ FLIPS_SHOWN = 12
 @require_http_methods(["GET", "POST"])
 @role_required(Role.EDITOR)
 def policy_edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """GET opens the policy as it is, or as it was in the version asked for, with what going back would do."""
     policy = policies.find_policy(slug)
     if request.method != "POST":
-        return _show_editor(request, policy, PolicyForm.of(policy), {})
+        shown = policies.read_version(policy, request.GET.get("version", ""))
+        return _show_editor(request, policy, PolicyForm.of(shown), shown.to_mapping())
     form = PolicyForm(request.POST)
     if form.is_valid() and _save(request, policy, form):
         return redirect(policy)
@@ -66,7 +69,7 @@ def policy_roll_back(request: HttpRequest, slug: str) -> HttpResponse:
     if not number.isdecimal():
         raise InvalidInput.at("number", "must be a version's number")
     if policy_services.roll_back(policy=policy, number=int(number), actor=actor_of(request)):
-        messages.success(request, f"The policy {slug} is again what it was in version {number}.")
+        _tell(request, policy, f"The policy {slug} is again what it was in version {number}.")
     else:
         messages.info(request, f"The policy {slug} is the same as in version {number} already.")
     tasks.wake_workers_on_commit()
@@ -98,12 +101,24 @@ def _save(request: HttpRequest, policy: Policy, form: PolicyForm) -> bool:
     except InvalidInput as invalid:
         form.tell(invalid)
         return False
+    except Conflict as conflict:
+        form.add_error("search_tool_name", capfirst(f"{conflict}."))
+        return False
+    except NotAllowed as refusal:
+        form.add_error("quarantine", capfirst(f"{refusal}."))
+        return False
     tasks.wake_workers_on_commit()
     if is_changed:
-        messages.success(request, f"Saved the policy {policy.slug}. The version before is kept.")
+        _tell(request, policy, f"Saved the policy {policy.slug}. The version before is kept.")
     else:
         messages.info(request, "Nothing was different, so nothing was saved.")
     return True
+
+
+def _tell(request: HttpRequest, policy: Policy, text: str) -> None:
+    """Say what was done, with a way back."""
+    change = changes.newest_change(Subject.POLICY, policy.slug)
+    messages.success(request, text, extra_tags=str(change.pk) if change else "")
 
 
 def _create(request: HttpRequest, form: NewPolicyForm) -> Policy | None:
@@ -143,12 +158,13 @@ def _look_ahead(policy: Policy, form: PolicyForm, proposal: Mapping[str, object]
     except InvalidInput as invalid:
         form.tell(invalid)
         return {}
-    wanted = read_policy(policy).change(proposal)
+    saved = read_policy(policy)
+    wanted = saved.change(proposal)
     flips = sorted(found.dry_run.flips, key=lambda flip: (-flip.tokens, flip.name))
     return {
         "preview": found,
         "wanted": wanted,
-        "chart": draw_chart(found.curve, wanted),
+        "chart": draw_chart(found.curve, wanted, saved),
         "flips": flips[:FLIPS_SHOWN],
         "flips_left_out": len(flips[FLIPS_SHOWN:]),
     }

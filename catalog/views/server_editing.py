@@ -11,7 +11,7 @@ from catalog.domain.errors import InvalidInput
 from catalog.forms.servers import DEFER_VALUES, DEFER_WORDS, IntervalForm
 from catalog.models import Server
 from catalog.models.changes import Subject
-from catalog.selectors import changes, policies, preview, servers
+from catalog.selectors import changes, policy_flips, servers
 from catalog.services import server_settings
 from catalog.services import servers as server_services
 from catalog.views.pages import actor_of, render_page
@@ -79,12 +79,8 @@ def server_delete(request: HttpRequest, name: str) -> HttpResponse:
 def _show_choice(request: HttpRequest, server: Server, word: str) -> HttpResponse:
     context: dict[str, object] = {"server": server, "came_from": request.GET.get("from", "")}
     if word in DEFER_VALUES and DEFER_VALUES[word] != server.defer_loading:
-        policy = policies.choose_policy("")
-        context |= {"word": word, "policy": policy, "is_looking": True}
-        if policy is not None:
-            context["dry_run"] = preview.preview_server(
-                policy=policy, server=server, defer_loading=DEFER_VALUES[word]
-            )
+        flips = policy_flips.preview_server(server=server, defer_loading=DEFER_VALUES[word])
+        context |= {"word": word, "flips": flips, "is_looking": True}
     return render_page(request, "catalog/server_loading.html", "catalog/_defer_switch.html", context)
 
 

@@ -13,9 +13,10 @@ from catalog.forms.servers import IntervalForm
 from catalog.forms.spans import write_span
 from catalog.models import Server
 from catalog.models.jobs import JobState
-from catalog.selectors import policies, servers, tools
+from catalog.selectors import policies, refresh_log, servers, tools
 from catalog.services import refresh
 from catalog.views.pages import render_page, wants_part
+from catalog.views.word_diff import RevisionDiff, compare_definitions
 
 # Tells htmx to stop asking, see its polling documentation.
 STOP_POLLING = 286
@@ -27,11 +28,17 @@ OPEN_STATES = (JobState.WAITING, JobState.RUNNING)
 def server_list(request: HttpRequest) -> HttpResponse:
     form = ServerFilterForm(request.GET)
     sort = form.sort_order()
-    page = servers.servers_for_table(text=form.value("q"), sort=sort, page=request.GET.get("page", "1"))
+    page = servers.servers_for_table(
+        text=form.value("q"),
+        sort=sort,
+        is_reversed=form.is_reversed,
+        page=request.GET.get("page", "1"),
+    )
     context = {
         "form": form,
         "page": page,
         "sort": sort,
+        "is_reversed": form.is_reversed,
         "is_filtered": bool(form.value("q")),
         "came_from": "list",
     }
@@ -49,11 +56,14 @@ def show_server(
 ) -> HttpResponse:
     """The form is given where it holds a mistake to show."""
     interval = {"interval": write_span(server.refresh_interval_seconds)}
+    policy = policies.choose_policy(request.GET.get("policy", ""))
     context = {
         "server": server,
         "form": form or IntervalForm(initial=interval),
         "row": servers.server_row(server),
-        "tools": tools.tools_of_server(server, policies.choose_policy(request.GET.get("policy", ""))),
+        "policy": policy,
+        "tools": tools.tools_of_server(server, policy),
+        "changed": _compare_changed(server),
         "runs": servers.refresh_history(server),
         **_progress(server),
     }
@@ -69,13 +79,13 @@ def server_refresh(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST":
         require_role(request.user, Role.EDITOR)
         _ask_for_refresh(server)
+    is_list = (request.POST or request.GET).get("from") == "list"
     if not wants_part(request):
-        return redirect(server)
-    context = {"server": server, **_progress(server)}
+        return redirect("server_list") if is_list else redirect(server)
+    context = {"server": server, "beside": True, **_progress(server)}
+    part = "catalog/_server_refreshed.html" if is_list else "catalog/_refresh_progress.html"
     has_ended = not context["is_refreshing"]
-    response = render(
-        request, "catalog/_refresh_progress.html", context, status=STOP_POLLING if has_ended else 200
-    )
+    response = render(request, part, context, status=STOP_POLLING if has_ended else 200)
     if has_ended:
         response["HX-Trigger"] = "server-refreshed"
     return response
@@ -91,4 +101,15 @@ def _ask_for_refresh(server: Server) -> None:
 
 def _progress(server: Server) -> dict[str, object]:
     job = servers.last_refresh_job(server)
-    return {"job": job, "is_refreshing": job is not None and job.state in OPEN_STATES}
+    return {
+        "job": job,
+        "log": refresh_log.read_log(server, job),
+        "is_refreshing": job is not None and job.state in OPEN_STATES,
+    }
+
+
+def _compare_changed(server: Server) -> list[RevisionDiff]:
+    return [
+        RevisionDiff(newer, compare_definitions(older.definition, newer.definition))
+        for newer, older in servers.changed_definitions(server)
+    ]

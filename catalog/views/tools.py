@@ -11,11 +11,11 @@ from catalog.domain.choices import Loading
 from catalog.domain.errors import InvalidInput
 from catalog.forms.filters import ToolFilterForm
 from catalog.forms.tools import ToolSettingsForm
-from catalog.models import Tool
+from catalog.models import Change, Tool
 from catalog.models.changes import Subject
-from catalog.selectors import changes, policies, servers, tool_decisions, tools
+from catalog.selectors import advice, changes, policies, review, servers, tool_decisions, tools
 from catalog.selectors.decisions import count_behind
-from catalog.services import tool_settings
+from catalog.services import look_alikes, tool_settings
 from catalog.views.pages import actor_of, render_page
 from catalog.views.schema_tree import grow_tree
 from catalog.views.word_diff import compare_revisions
@@ -42,7 +42,7 @@ def tool_list(request: HttpRequest) -> HttpResponse:
 @role_required(Role.VIEWER)
 def tool_detail(request: HttpRequest, qualified_name: str) -> HttpResponse:
     tool = tools.find_tool(qualified_name)
-    return _show_tool(request, tool, ToolSettingsForm.of(tool))
+    return _show_tool(request, tool)
 
 
 @require_POST
@@ -50,8 +50,9 @@ def tool_detail(request: HttpRequest, qualified_name: str) -> HttpResponse:
 def tool_settings_change(request: HttpRequest, qualified_name: str) -> HttpResponse:
     tool = tools.find_tool(qualified_name)
     form = ToolSettingsForm(request.POST)
+    before = changes.newest_change(Subject.TOOL, tool.qualified_name)
     if form.is_valid() and _save_settings(request, tool, form):
-        messages.success(request, f"Saved the settings of {tool.name}.")
+        _tell_saved(request, tool, before)
         return redirect(tool)
     return _show_tool(request, tool, form, status=422)
 
@@ -63,7 +64,8 @@ def _save_settings(request: HttpRequest, tool: Tool, form: ToolSettingsForm) -> 
             tool=tool,
             actor=actor_of(request),
             loading=Loading(form.cleaned_data["loading"]),
-            keywords=form.keyword_list(),
+            keywords=form.words("keywords"),
+            tags=form.words("tags"),
             hidden=form.cleaned_data["hidden"],
         )
         tasks.wake_workers_on_commit()
@@ -74,16 +76,29 @@ def _save_settings(request: HttpRequest, tool: Tool, form: ToolSettingsForm) -> 
     return True
 
 
+def _tell_saved(request: HttpRequest, tool: Tool, before: Change | None) -> None:
+    """With an undo, where there is something new to undo."""
+    change = changes.newest_change(Subject.TOOL, tool.qualified_name)
+    if change is None or change == before:
+        messages.info(request, "Nothing was different, so nothing was changed.")
+    else:
+        messages.success(request, f"Saved the settings of {tool.name}.", extra_tags=str(change.pk))
+
+
 def _show_tool(
-    request: HttpRequest, tool: Tool, form: ToolSettingsForm, *, status: int = 200
+    request: HttpRequest, tool: Tool, form: ToolSettingsForm | None = None, *, status: int = 200
 ) -> HttpResponse:
+    """The form is given where it holds a mistake to show."""
+    tags = tools.tags_of([tool]).get(tool.pk, [])
     context = {
         "tool": tool,
-        "tags": tools.tags_of([tool]).get(tool.pk, []),
-        "form": form,
+        "tags": tags,
+        "form": form or ToolSettingsForm.of(tool, tags),
         "tree": grow_tree(tool.input_schema),
         "output_tree": grow_tree(tool.output_schema or {}),
+        "review": review.describe_tools([tool])[0],
         "verdicts": tool_decisions.explain_tool(tool),
+        "advice": advice.advise_tool(tool, look_alikes=look_alikes.find_look_alikes(tool)),
         "revisions": compare_revisions(tools.revisions_of(tool)),
         "changes": changes.changes_of(Subject.TOOL, tool.qualified_name),
     }

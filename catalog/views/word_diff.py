@@ -11,6 +11,7 @@ from catalog.models import ToolRevision
 
 MAX_WORDS = 3000
 CONTEXT_WORDS = 24
+READ_FIRST = ("title", "description")
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 
 
@@ -51,6 +52,12 @@ def compare_definitions(before: Mapping[str, object], after: Mapping[str, object
         for field in sorted({*before, *after})
         if before.get(field) != after.get(field)
     ]
+
+
+def spell_out(definition: Mapping[str, object], *, kind: str) -> list[FieldDiff]:
+    """A whole definition as pieces of one kind, what is read first at the head."""
+    ordered = sorted(definition, key=lambda field: (field not in READ_FIRST, field))
+    return [FieldDiff(field, [Piece(kind, _text(definition[field]))]) for field in ordered if field != "name"]
 
 
 def compare_words(before: str, after: str) -> list[Piece]:

@@ -109,7 +109,7 @@ def _split_tags(known: str) -> list[str]:
 
 
 def _not_modified(tag: str) -> HttpResponse:
-    return HttpResponse(status=304, headers={"ETag": tag, **_CACHING})
+    return HttpResponse(status=304, content_type="application/json", headers={"ETag": tag, **_CACHING})
 
 
 def _send(request: HttpRequest, tag: str, answer: Sequence[Piece]) -> HttpResponse:

@@ -10,14 +10,17 @@ def say_matched(names: Sequence[str], loaded: Sequence[str]) -> str:
     return f"{found} Loaded now: {', '.join(loaded)}."
 
 
-def say_no_match(unmatched: Sequence[str], missing: Sequence[str], *, fallback: int, is_cut: bool) -> str:
+def say_no_match(
+    unmatched: Sequence[str], missing: Sequence[str], *, fallback: int, is_cut: bool, locked: int = 0
+) -> str:
     lacking = f" No tool has: {', '.join(unmatched)}." if unmatched else ""
     unknown = f" Unknown names: {', '.join(missing)}." if missing else ""
-    return f"No tool matches.{lacking}{unknown} {_say_listed(fallback, is_cut=is_cut)}"
+    listing = say_listing(fallback=fallback, is_cut=is_cut, locked=locked)
+    return f"No tool matches.{lacking}{unknown} {listing}"
 
 
-def say_listing(*, fallback: int, is_cut: bool) -> str:
-    return _say_listed(fallback, is_cut=is_cut)
+def say_listing(*, fallback: int, is_cut: bool, locked: int = 0) -> str:
+    return _say_listed(fallback, is_cut=is_cut) + _say_locked(locked)
 
 
 def say_inactive() -> str:
@@ -29,6 +32,10 @@ def _say_listed(count: int, *, is_cut: bool) -> str:
         return "No tool is deferred that is not loaded."
     listed = f"The first {count} deferred tools are listed" if is_cut else f"{_count(count)} deferred"
     return f"{listed}; search with words of their names or descriptions."
+
+
+def _say_locked(count: int) -> str:
+    return f" Locked until an admin approves: {_count(count)}." if count else ""
 
 
 def _count(tools: int) -> str:

@@ -39,8 +39,10 @@ def find_session(session_id: uuid.UUID, *, key_id: int) -> AgentSession:
 
 
 def list_sessions(*, key_id: int, liveness: Liveness | None, limit: int, cursor: str | None) -> SessionPage:
-    """The latest created first."""
-    sessions = _of_liveness(AgentSession.objects.filter(key=key_id), liveness)
+    """The latest created first; without `liveness` all that have not expired."""
+    now = timezone.now()
+    own = AgentSession.objects.filter(key=key_id)
+    sessions = own.live(now=now) if liveness is None else of_liveness(own, liveness, now=now)
     if cursor:
         sessions = sessions.filter(_after(cursor))
     ordered = sessions.order_by("-created_at", "-pk")
@@ -56,8 +58,7 @@ def list_snapshots(session: AgentSession) -> list[Snapshot]:
     return list(session.snapshots.order_by("-created_at", "-pk"))
 
 
-def _of_liveness(sessions: AgentSessionQuerySet, liveness: Liveness | None) -> AgentSessionQuerySet:
-    now = timezone.now()
+def of_liveness(sessions: AgentSessionQuerySet, liveness: Liveness, *, now: datetime) -> AgentSessionQuerySet:
     match liveness:
         case Liveness.EXPIRED:
             return sessions.expired(now=now)
@@ -65,8 +66,12 @@ def _of_liveness(sessions: AgentSessionQuerySet, liveness: Liveness | None) -> A
             return sessions.live(now=now).filter(last_seen_at__gt=now - IDLE_AFTER)
         case Liveness.IDLE:
             return sessions.live(now=now).filter(last_seen_at__lte=now - IDLE_AFTER)
-        case _:
-            return sessions.live(now=now)
+
+
+def liveness_of(session: AgentSession, *, now: datetime) -> Liveness:
+    if session.expires_at <= now:
+        return Liveness.EXPIRED
+    return Liveness.ACTIVE if session.last_seen_at > now - IDLE_AFTER else Liveness.IDLE
 
 
 def _after(cursor: str) -> Q:

@@ -1,8 +1,8 @@
 """What is known of language models: a table that admins edit, looked at again every second."""
 
 import time
-from fnmatch import fnmatchcase
 
+from catalog.domain.model_names import fits, order_patterns
 from catalog.models import ModelSupport
 from sessions.domain.formats import ModelAbility
 
@@ -15,7 +15,7 @@ _seen: tuple[float, Rows] = (float("-inf"), [])
 def find_ability(model: str) -> ModelAbility | None:
     """Of the patterns that fit the name, the longest counts; None when the model is unknown."""
     for pattern, provider, hosted_search, context_window in _read_rows() if model else ():
-        if fnmatchcase(model.lower(), pattern.lower()):
+        if fits(pattern, model):
             return ModelAbility(provider, hosted_search, context_window)
     return None
 
@@ -30,6 +30,6 @@ def _read_rows() -> Rows:
     read_at, rows = _seen
     if time.monotonic() - read_at > LOOK_AGAIN_SECONDS:
         columns = ("name_pattern", "provider", "hosted_search", "context_window")
-        rows = sorted(ModelSupport.objects.values_list(*columns), key=lambda row: (-len(row[0]), row[0]))
+        rows = sorted(ModelSupport.objects.values_list(*columns), key=lambda row: order_patterns(row[0]))
         _seen = (time.monotonic(), rows)
     return rows

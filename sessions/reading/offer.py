@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from catalog.domain.choices import Outcome, Reason
+from catalog.domain.facts import ToolFacts
 from catalog.domain.policy import Policy
 from catalog.domain.prompt import DeferredServer, DeferredTool, write_prompt
 from catalog.search.compiled import Compiled
@@ -38,7 +39,7 @@ class Offer:
     """Shared by every request that sees the same: nothing in it changes, what it derives is derived once.
 
     `tools` in qualified-name order; `servers` says in a few words what each server does; `digest` is another
-    whenever anything that is sent may be.
+    whenever anything that is sent may be; `locked` are the tools that quarantine holds back.
     """
 
     policy: Policy
@@ -46,6 +47,7 @@ class Offer:
     tools: tuple[OfferedTool, ...]
     servers: Mapping[str, str]
     digest: str
+    locked: tuple[ToolFacts, ...] = ()
 
     @cached_property
     def always(self) -> tuple[OfferedTool, ...]:

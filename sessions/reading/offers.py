@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from threading import Lock, RLock
 
-from catalog.domain.choices import Mode, Outcome, Reason, ThresholdUnit
-from catalog.domain.decide import Decided, decide
+from catalog.domain.approvals import held_by
+from catalog.domain.choices import Mode, Outcome, Quarantine, Reason, ThresholdUnit
+from catalog.domain.decide import Decided, decide, locked_tools
 from catalog.domain.errors import Unavailable
 from catalog.domain.facts import SessionFacts, ToolFacts
 from catalog.domain.policy import Policy as DomainPolicy
@@ -143,26 +144,33 @@ def _make(policy_id: int) -> tuple[Versions, Offer]:
     """Rows and version change together: the same version before and after means one list."""
     for _ in range(ATTEMPTS):
         versions = read_versions(policy_id)
-        row = Policy.objects.get(pk=policy_id)
+        policy = read_policy(Policy.objects.get(pk=policy_id))
         is_decided = DecidedList.objects.filter(policy_id=policy_id, policy_version__gt=0).exists()
-        tools = _read_decided(policy_id) if is_decided else _decide_now(read_policy(row))
+        tools = _read_decided(policy_id, policy) if is_decided else _decide_now(policy)
+        locked = _read_locked(policy)
         if read_versions(policy_id) == versions:
-            return versions, _assemble(read_policy(row), versions, tools)
+            return versions, _assemble(policy, versions, tools, locked)
     raise Unavailable("the decisions change faster than they can be read; try again")
 
 
-def _read_decided(policy_id: int) -> list[OfferedTool]:
-    rows = list(
-        Decision.objects.filter(policy_id=policy_id).values_list(
-            "tool_id", "tool__digest", "outcome", "reason"
-        )
-    )
+def _read_decided(policy_id: int, policy: DomainPolicy) -> list[OfferedTool]:
+    """While the decisions follow a change, a definition that quarantine holds back is out already."""
+    decisions = Decision.objects.filter(policy_id=policy_id)
+    let_through = decisions.exclude(tool__approval__in=held_by(policy.quarantine))
+    rows = list(let_through.values_list("tool_id", "tool__digest", "outcome", "reason"))
     texts = definitions.read_texts({row[0]: row[1] for row in rows})
     return [
         OfferedTool(texts[tool_id], Outcome(outcome), Reason(reason))
         for tool_id, _, outcome, reason in rows
         if tool_id in texts
     ]
+
+
+def _read_locked(policy: DomainPolicy) -> tuple[ToolFacts, ...]:
+    if policy.quarantine is Quarantine.OFF:
+        return ()
+    held = Tool.objects.listed().held_by(policy.quarantine)
+    return tuple(locked_tools((one.facts for one in read_facts(held)), policy))
 
 
 def _decide_now(policy: DomainPolicy) -> list[OfferedTool]:
@@ -183,7 +191,8 @@ def _make_own(session: AgentSession, plain: Offer, additions: Additions) -> Offe
     by_name = {tool.name: tool.text for tool in plain.tools} | {tool.text.name: tool.text for tool in own}
     tools = (*_facts_of(session.policy_id, plain), *(tool.facts for tool in own))
     decided = decide(tools, plain.policy, facts)
-    return _assemble(plain.policy, plain.versions, _pair(decided, by_name), plain.servers)
+    locked = tuple(locked_tools(plain.locked, plain.policy, facts))
+    return _assemble(plain.policy, plain.versions, _pair(decided, by_name), locked, plain.servers)
 
 
 def _facts_of(policy_id: int, plain: Offer) -> tuple[ToolFacts, ...]:
@@ -208,12 +217,14 @@ def _assemble(
     policy: DomainPolicy,
     versions: Versions,
     tools: Iterable[OfferedTool],
+    locked: tuple[ToolFacts, ...],
     servers: Mapping[str, str] | None = None,
 ) -> Offer:
     """The search tool is in no list of tools, whatever a server calls its own."""
     offered = tuple(sorted((tool for tool in tools if tool.reason is not Reason.SEARCH_TOOL), key=_by_name))
     described = _describe_servers() if servers is None else servers
-    return Offer(policy, versions, offered, described, _digest(policy, offered, described))
+    digest = _digest(policy, offered, described, locked=len(locked))
+    return Offer(policy, versions, offered, described, digest, locked)
 
 
 def _by_name(tool: OfferedTool) -> str:
@@ -225,8 +236,10 @@ def _describe_servers() -> dict[str, str]:
     return {name: description or first_sentence(instructions) for name, description, instructions in rows}
 
 
-def _digest(policy: DomainPolicy, tools: Iterable[OfferedTool], servers: Mapping[str, str]) -> str:
-    content = hashlib.sha256(repr(policy).encode("utf-8", "surrogatepass"))
+def _digest(
+    policy: DomainPolicy, tools: Iterable[OfferedTool], servers: Mapping[str, str], *, locked: int
+) -> str:
+    content = hashlib.sha256(f"{policy!r} {locked}".encode("utf-8", "surrogatepass"))
     for tool in tools:
         line = f"{tool.name} {tool.text.digest} {tool.outcome} {tool.reason} {servers.get(tool.text.server)}"
         content.update(line.encode("utf-8", "surrogatepass"))

@@ -1,11 +1,11 @@
 """Who calls, and from which versions the answer comes: one read of the database, without the ORM's work."""
 
 import uuid
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from sessions.reading.versions import Versions, read_row
 
@@ -33,8 +33,7 @@ _OF_POLICY = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class KeyInForce:
+class KeyInForce(NamedTuple):
     id: int
     name: str
     digest: str
@@ -43,8 +42,7 @@ class KeyInForce:
     rate_limit_per_minute: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Poll:
+class Poll(NamedTuple):
     """A key in force and what it asks for. `policy_id` is None where there is no such thing for this key."""
 
     key_id: int
@@ -57,28 +55,28 @@ class Poll:
 
 
 def find_key(prefix: str, *, now: datetime) -> KeyInForce | None:
-    row = read_row(_KEY, [prefix, connection.ops.adapt_datetimefield_value(now)])
+    database = connections[DEFAULT_DB_ALIAS]
+    row = read_row(_KEY, [prefix, database.ops.adapt_datetimefield_value(now)], database)
     return None if row is None else KeyInForce(*row)
 
 
 def find_session_poll(prefix: str, session_id: uuid.UUID, *, now: datetime) -> Poll | None:
     """None when no key in force has this prefix; the caller still has to check the key itself."""
-    moment = connection.ops.adapt_datetimefield_value(now)
-    return _find(_OF_SESSION, [_adapt(session_id), moment, prefix, moment])
+    database = connections[DEFAULT_DB_ALIAS]  # looking it up costs, so once
+    moment = database.ops.adapt_datetimefield_value(now)
+    stored_id = session_id if database.features.has_native_uuid_field else session_id.hex
+    return _find(database, _OF_SESSION, [stored_id, moment, prefix, moment])
 
 
 def find_policy_poll(prefix: str, slug: str, *, now: datetime) -> Poll | None:
-    return _find(_OF_POLICY, [slug, prefix, connection.ops.adapt_datetimefield_value(now)])
+    database = connections[DEFAULT_DB_ALIAS]
+    return _find(database, _OF_POLICY, [slug, prefix, database.ops.adapt_datetimefield_value(now)])
 
 
-def _find(query: str, values: list[Any]) -> Poll | None:
-    row = read_row(query, values)
+def _find(database: BaseDatabaseWrapper, query: str, values: list[Any]) -> Poll | None:
+    row = read_row(query, values, database)
     if row is None:
         return None
     key_id, digest, rate, policy_id, policy, decided, catalog, session_version, model = row
     versions = Versions(policy or 0, decided or 0, catalog or 0)
     return Poll(key_id, digest, rate, policy_id, versions, session_version or 0, model or "")
-
-
-def _adapt(session_id: uuid.UUID) -> Any:
-    return session_id if connection.features.has_native_uuid_field else session_id.hex

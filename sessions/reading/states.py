@@ -10,6 +10,7 @@ from catalog.domain.choices import Reason
 from sessions.domain.loaded import Loaded, LoadedTools
 from sessions.models import AgentSession, LoadedTool
 from sessions.reading import offers
+from sessions.reading.offer import Offer
 from sessions.reading.tool_lists import Standing
 from sessions.reading.versions import Versions, read_versions
 
@@ -73,8 +74,11 @@ def read_states(sessions: Sequence[AgentSession]) -> list[SessionState]:
 
 
 def stand(session: AgentSession, loaded: LoadedTools, versions: Versions | None = None) -> Standing:
+    return stand_in(offers.offer_of_session(session, versions), loaded)
+
+
+def stand_in(offer: Offer, loaded: LoadedTools) -> Standing:
     """A tool that was loaded and is not offered any more, or loads by a rule now, is not discovered."""
-    offer = offers.offer_of_session(session, versions)
     found = (offer.by_name.get(tool.name) for tool in loaded)
     return Standing(offer, tuple(tool for tool in found if tool is not None and tool.is_deferred))
 

@@ -31,7 +31,7 @@ class Standing:
             "loaded": len(offer.always) + found,
             "deferred": len(offer.deferred) - found,
             "discovered": found,
-            "locked": 0,  # what quarantine holds back; no tool is quarantined yet
+            "locked": len(offer.locked),
         }
 
     def tokens(self, form: ListForm = MCP) -> dict[str, int]:
@@ -66,7 +66,7 @@ def render(standing: Standing, form: ListForm, *, session: str | None, version: 
         "format": str(form.format),
     }
     writer.add(f'{compact_json(head)[:-1]},"tools":[')
-    writer.add_list(_write_tools(standing, form))
+    writer.add_list(write_tools(standing, form))
     writer.add('],"deferred":[')
     writer.add_list(offer.column("deferred", "summary").items(_without(standing.discovered)))
     search = search_tool.define(form, name) if offer.is_active else None
@@ -78,7 +78,8 @@ def render(standing: Standing, form: ListForm, *, session: str | None, version: 
     return writer.finish()
 
 
-def _write_tools(standing: Standing, form: ListForm) -> Iterator[Item]:
+def write_tools(standing: Standing, form: ListForm) -> Iterator[Item]:
+    """The list itself, entry by entry or many at once; nothing is written before it is asked for."""
     match form.format:
         case Format.ANTHROPIC:
             return _write_anthropic(standing, form)

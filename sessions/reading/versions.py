@@ -1,10 +1,10 @@
 """What an offer comes from, as numbers: read before every answer, so read without the ORM's work."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from catalog.domain.errors import NotFound
 
@@ -15,8 +15,7 @@ _VERSIONS = """
 _CATALOG = "SELECT number FROM catalog_catalogversion WHERE id = 1"
 
 
-@dataclass(frozen=True, slots=True)
-class Versions:
+class Versions(NamedTuple):
     """Zeros: nothing has been decided yet."""
 
     policy: int
@@ -37,8 +36,10 @@ def read_catalog_version() -> int:
     return row[0] if row else 0
 
 
-def read_row(query: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
-    with connection.cursor() as cursor:
+def read_row(
+    query: str, values: Sequence[Any], database: BaseDatabaseWrapper | None = None
+) -> tuple[Any, ...] | None:
+    with (database or connection).cursor() as cursor:
         cursor.execute(query, values)
         row: tuple[Any, ...] | None = cursor.fetchone()
     return row

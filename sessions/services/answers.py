@@ -52,9 +52,12 @@ def say(result: SearchResult) -> str:
                 result.missing,
                 fallback=len(result.fallback),
                 is_cut=result.is_truncated,
+                locked=result.locked,
             )
         case Outcome.LISTING:
-            return messages.say_listing(fallback=len(result.fallback), is_cut=result.is_truncated)
+            return messages.say_listing(
+                fallback=len(result.fallback), is_cut=result.is_truncated, locked=result.locked
+            )
         case _:
             return messages.say_inactive()
 

@@ -16,13 +16,18 @@ from sessions.domain.loaded import LoadedTools
 from sessions.models import AgentSession, LoadedTool
 from sessions.reading.offers import is_past_context_used
 from sessions.reading.states import read_loaded
+from sessions.services import records
+from sessions.services.events import Cause, happen
 
 Edit = Callable[[AgentSession, DomainPolicy, LoadedTools], LoadedTools]
 
 
 @transaction.atomic
-def change_session(*, session_id: uuid.UUID, edit: Edit) -> AgentSession:
-    """Let `edit` change the row and say what is loaded then. `version` grows when the list may differ."""
+def change_session(*, session_id: uuid.UUID, cause: Cause, edit: Edit) -> AgentSession:
+    """Let `edit` change the row and say what is loaded then. `version` grows when the list may differ.
+
+    Only what the agent does itself keeps the session alive.
+    """
     session = hold(session_id)
     policy = read_policy(session.policy)
     before, listed_before = read_loaded(session), _what_lists(session, policy)
@@ -33,8 +38,10 @@ def change_session(*, session_id: uuid.UUID, edit: Edit) -> AgentSession:
         _what_lists(session, policy) != listed_before
     ):
         session.version += 1
-    touch(session, now=timezone.now())
+    if not cause.by:
+        touch(session, now=timezone.now())
     session.save()
+    records.note_event(happen(cause, session, before, after))
     return session
 
 

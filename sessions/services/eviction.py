@@ -1,13 +1,17 @@
 """Sessions end: when their time is over, or when there are too many and they have been idle longest."""
 
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from django.conf import settings
+from django.db.models import Model, QuerySet
 
-from sessions.models import AgentSession, SearchEvent
+from sessions.models import ActivityHour, AgentSession, SearchEvent, SessionEvent
 from sessions.models import AgentSessionQuerySet as Sessions
 
 BATCH_ROWS = 500
+
+M = TypeVar("M", bound=Model)
 
 
 def make_room(session: AgentSession) -> int:
@@ -28,11 +32,17 @@ def expire(*, now: datetime) -> int:
 
 def prune_searches(*, now: datetime) -> int:
     """Forget searches older than they are kept."""
-    before = now - timedelta(days=settings.KEEP_SEARCHES_DAYS)
-    gone = 0
-    while ids := list(SearchEvent.objects.filter(at__lt=before).values_list("pk", flat=True)[:BATCH_ROWS]):
-        gone += SearchEvent.objects.filter(pk__in=ids).delete()[0]
-    return gone
+    return _delete_in_batches(SearchEvent.objects.filter(at__lt=_kept_since(now)))
+
+
+def prune_events(*, now: datetime) -> int:
+    """Forget, with the searches, what happened to sessions and what was counted of them."""
+    ActivityHour.objects.filter(hour__lt=_kept_since(now)).delete()
+    return _delete_in_batches(SessionEvent.objects.filter(at__lt=_kept_since(now)))
+
+
+def _kept_since(now: datetime) -> datetime:
+    return now - timedelta(days=settings.KEEP_SEARCHES_DAYS)
 
 
 def _end_idle(sessions: Sessions, most: int, *, spared: AgentSession) -> int:
@@ -46,9 +56,9 @@ def _end_idle(sessions: Sessions, most: int, *, spared: AgentSession) -> int:
     return len(ids)
 
 
-def _delete_in_batches(sessions: Sessions) -> int:
+def _delete_in_batches(rows: QuerySet[M]) -> int:
     gone = 0
-    while ids := list(sessions.values_list("pk", flat=True)[:BATCH_ROWS]):
-        AgentSession.objects.filter(pk__in=ids).delete()
+    while ids := list(rows.values_list("pk", flat=True)[:BATCH_ROWS]):
+        rows.filter(pk__in=ids).delete()
         gone += len(ids)
     return gone

@@ -7,7 +7,7 @@ from catalog.domain.policy import Policy
 from catalog.domain.query import Keywords, Query, Required, strip_quotes
 from catalog.models import Tool
 from catalog.search.answers import answer
-from catalog.search.request import Hit, SearchOutcome, SearchRequest
+from catalog.search.request import Hit, SearchOutcome, SearchRequest, Suggestion
 from catalog.services.search import run_search
 from sessions.reading.offer import Offer, OfferedTool
 from sessions.reading.versions import read_catalog_version
@@ -26,6 +26,7 @@ class Finding:
     found: tuple[Found, ...]
     missing: tuple[str, ...] = ()
     unmatched_terms: tuple[str, ...] = ()
+    did_you_mean: tuple[Suggestion, ...] = ()
 
 
 def find_tools(offer: Offer, query: Query, *, max_results: int, explained: bool = False) -> Finding:
@@ -36,10 +37,12 @@ def find_tools(offer: Offer, query: Query, *, max_results: int, explained: bool 
         own = _make_request(offer, query, max_results, explained=explained, of_catalog=False)
         outcomes.append(answer(offer.own_index, own, None))
     hits = _merge_hits(outcomes, query, max_results)
+    unmatched = _in_all([outcome.unmatched_terms for outcome in outcomes])
     return Finding(
         found=tuple(_keep_offered(offer, hits)),
         missing=_in_all([outcome.missing for outcome in outcomes]),
-        unmatched_terms=_in_all([outcome.unmatched_terms for outcome in outcomes]),
+        unmatched_terms=unmatched,
+        did_you_mean=tuple(near for near in outcomes[0].did_you_mean if near.term in unmatched),
     )
 
 
@@ -70,12 +73,13 @@ def _merge_hits(outcomes: Sequence[SearchOutcome], query: Query, max_results: in
 
 
 def _keep_offered(offer: Offer, hits: Sequence[Hit]) -> list[Found]:
-    """While the decisions follow a change, the database has the last word: what was hidden is not found."""
+    """While the decisions follow a change, the database has the last word: hidden and locked are out."""
     offered = [Found(offer.by_id[hit.id], hit) for hit in hits if hit.id in offer.by_id]
     if not offered or offer.versions.catalog == read_catalog_version():
         return offered
     ids = [found.hit.id for found in offered]
-    listed = set(Tool.objects.listed().filter(pk__in=ids).values_list("pk", flat=True))
+    shown = Tool.objects.listed().let_through(offer.policy.quarantine)
+    listed = set(shown.filter(pk__in=ids).values_list("pk", flat=True))
     return [found for found in offered if found.hit.id < 0 or found.hit.id in listed]
 
 

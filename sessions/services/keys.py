@@ -48,6 +48,9 @@ def create_key(
         raise InvalidInput.at("name", f"must have 1 to {MAX_NAME_CHARS} characters")
     if expires_at is not None and expires_at <= timezone.now():
         raise InvalidInput.at("expires_at", "must be in the future")
+    for field, limit in (("rate_limit_per_minute", rate_limit_per_minute), ("max_sessions", max_sessions)):
+        if limit is not None and limit < 1:
+            raise InvalidInput.at(field, "must be at least 1")
     made = keys.make_key()
     key = ApiKey.objects.create(
         name=name,
@@ -60,7 +63,7 @@ def create_key(
         rate_limit_per_minute=rate_limit_per_minute,
         max_sessions=max_sessions,
     )
-    _record(key, actor, Action.CREATED, after={"scope": str(scope), "policy": key.policy.slug})
+    _record(key, actor, Action.CREATED, after=_describe(key))
     return NewKey(key=key, text=made.text)
 
 
@@ -87,6 +90,17 @@ def revoke_key(*, key: ApiKey, actor: changes.Actor) -> None:
     now = timezone.now()
     if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now):
         _record(key, actor, Action.CHANGED, after={"revoked_at": now.isoformat(timespec="seconds")})
+
+
+def _describe(key: ApiKey) -> dict[str, object]:
+    """The key as the change record keeps it: limits that were not set are left out."""
+    limits: dict[str, object] = {
+        "expires_at": key.expires_at.isoformat(timespec="seconds") if key.expires_at else None,
+        "rate_limit_per_minute": key.rate_limit_per_minute,
+        "max_sessions": key.max_sessions,
+    }
+    given = {name: limit for name, limit in limits.items() if limit is not None}
+    return {"scope": str(key.scope), "policy": key.policy.slug, **given}
 
 
 def _record(key: ApiKey, actor: changes.Actor, action: Action, *, after: dict[str, object]) -> None:

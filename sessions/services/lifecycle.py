@@ -13,10 +13,11 @@ from catalog.domain.values import BadValueError, read_globs
 from catalog.models import Policy
 from sessions.domain import builtins, loaded
 from sessions.domain.loaded import LoadedTools
-from sessions.models import AgentSession
+from sessions.models import AgentSession, EventKind
 from sessions.reading import offers
-from sessions.services import eviction
+from sessions.services import eviction, records
 from sessions.services.changing import change_session
+from sessions.services.events import Cause, happen
 
 Globs = Sequence[str] | None
 
@@ -56,6 +57,7 @@ def create_session(
                 **values,
             )
             eviction.make_room(session)
+            records.note_event(happen(Cause(EventKind.BEGAN), session, (), ()))
     except IntegrityError:  # another request with the same external_id was quicker
         known = _find_known(key_id, external_id) if external_id is not None else None
         if known is None:
@@ -73,7 +75,7 @@ def change_fields(*, session: AgentSession, changed: Mapping[str, Any]) -> Agent
             setattr(row, name, value)
         return before
 
-    return change_session(session_id=session.pk, edit=edit)
+    return change_session(session_id=session.pk, cause=Cause(EventKind.CHANGED), edit=edit)
 
 
 def end_turn(
@@ -95,25 +97,27 @@ def end_turn(
             row.context_used = context_used
         return after
 
-    return change_session(session_id=session.pk, edit=edit)
+    return change_session(session_id=session.pk, cause=Cause(EventKind.TURN), edit=edit)
 
 
-def unload(*, session: AgentSession, names: Sequence[str]) -> AgentSession:
+def unload(*, session: AgentSession, names: Sequence[str], by: str = "") -> AgentSession:
     """Drop what a search loaded, by qualified or bare name. A tool that a rule loads stays."""
     meant = offers.offer_of_session(session).names_meant(names) | set(names)
     return change_session(
-        session_id=session.pk, edit=lambda _row, _policy, before: loaded.unload(before, meant)
+        session_id=session.pk,
+        cause=Cause(EventKind.UNLOADED, by),
+        edit=lambda _row, _policy, before: loaded.unload(before, meant),
     )
 
 
-def reset(*, session: AgentSession) -> AgentSession:
+def reset(*, session: AgentSession, by: str = "") -> AgentSession:
     """Decide every tool again: nothing is loaded, and the conversation counts as empty."""
 
     def edit(row: AgentSession, _policy: DomainPolicy, _before: LoadedTools) -> LoadedTools:
         row.context_used, row.context_was_over = 0, False
         return ()
 
-    return change_session(session_id=session.pk, edit=edit)
+    return change_session(session_id=session.pk, cause=Cause(EventKind.RESET, by), edit=edit)
 
 
 def delete_session(*, session: AgentSession) -> None:

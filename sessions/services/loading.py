@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from django.utils import timezone
 
@@ -9,14 +10,16 @@ from catalog.domain.errors import InvalidInput
 from catalog.domain.policy import Policy as DomainPolicy
 from catalog.domain.query import Query, parse_pattern, parse_query
 from catalog.domain.sizes import tokens_of
+from catalog.search.request import Suggestion
 from sessions.domain import loaded
 from sessions.domain.loaded import LoadedTools
-from sessions.models import AgentSession, Outcome, SearchEvent
+from sessions.models import AgentSession, EventKind, Outcome, SearchEvent
 from sessions.reading.offer import OfferedTool
 from sessions.reading.states import read_loaded, stand
 from sessions.reading.tool_lists import Standing
 from sessions.services import records
 from sessions.services.changing import change_session
+from sessions.services.events import Cause
 from sessions.services.finding import Finding, Found, find_tools
 
 MOST_FALLBACK = 200
@@ -52,20 +55,25 @@ class SearchResult:
     loaded: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     unmatched_terms: tuple[str, ...] = ()
+    did_you_mean: tuple[Suggestion, ...] = ()
     fallback: tuple[OfferedTool, ...] = ()
     is_truncated: bool = False
+    locked: int = 0  # tools that quarantine keeps from the session
     took_ms: float = 0.0
 
 
-def search_and_load(*, session: AgentSession, call: SearchCall) -> SearchResult:
-    """Find tools that the session may see and load them at once, unless asked not to."""
+def search_and_load(*, session: AgentSession, call: SearchCall, by: str = "") -> SearchResult:
+    """Find tools that the session may see and load them at once, unless asked not to.
+
+    `by` names who searches where that is not the agent itself.
+    """
     started = time.perf_counter()
     query = parse_call(call)
     before = read_loaded(session)
     standing = stand(session, before)
-    result = _answer(standing, query, call)
+    result = answer_search(standing, query, call)
     if call.load and result.matches:
-        result = _load(session, before, result)
+        result = _load(session, before, result, by)
     result = replace(result, took_ms=(time.perf_counter() - started) * 1000)
     _record(session, standing, result)
     return result
@@ -78,13 +86,16 @@ def parse_call(call: SearchCall) -> Query:
     return parse_pattern(call.pattern) if call.pattern is not None else parse_query(call.text)
 
 
-def _answer(standing: Standing, query: Query, call: SearchCall) -> SearchResult:
+def answer_search(
+    standing: Standing, query: Query, call: SearchCall, *, explained: bool = False
+) -> SearchResult:
+    """What a search finds. It loads nothing and leaves no record."""
     if not standing.offer.is_active:
         return SearchResult(call=call, outcome=Outcome.INACTIVE, form=query.form)
     if query.form == "listing":
         return _fall_back(standing, call, query.form, Outcome.LISTING, Finding(()))
     most = call.max_results or standing.offer.policy.max_results
-    finding = find_tools(standing.offer, query, max_results=most)
+    finding = find_tools(standing.offer, query, max_results=most, explained=explained)
     if not finding.found:
         return _fall_back(standing, call, query.form, Outcome.NO_MATCH, finding)
     in_force = {tool.name for tool in standing.discovered}
@@ -98,7 +109,17 @@ def _answer(standing: Standing, query: Query, call: SearchCall) -> SearchResult:
         matches=matches,
         missing=finding.missing,
         unmatched_terms=finding.unmatched_terms,
+        did_you_mean=finding.did_you_mean,
     )
+
+
+def load_matches(
+    result: SearchResult, present: LoadedTools, *, turn: int, most: int | None
+) -> tuple[LoadedTools, tuple[str, ...]]:
+    """What is loaded after a search, and the names of what it added."""
+    after = loaded.load(present, _deferred_names(result), turn=turn, most=most)
+    known = {tool.name for tool in present}
+    return after, tuple(tool.name for tool in after if tool.name not in known)
 
 
 def _fall_back(
@@ -118,25 +139,28 @@ def _fall_back(
         form=form,
         missing=finding.missing,
         unmatched_terms=finding.unmatched_terms,
+        did_you_mean=finding.did_you_mean,
         fallback=tuple(listed[:MOST_FALLBACK]),
         is_truncated=len(listed) > MOST_FALLBACK,
+        locked=len(standing.offer.locked),
     )
 
 
-def _load(session: AgentSession, before: LoadedTools, result: SearchResult) -> SearchResult:
-    wanted = [match.found.tool.name for match in result.matches if match.found.tool.is_deferred]
-    if _are_in_use(before, wanted, turn=session.turn):
+def _load(session: AgentSession, before: LoadedTools, result: SearchResult, by: str) -> SearchResult:
+    if _are_in_use(before, _deferred_names(result), turn=session.turn):
         return result
     added: list[str] = []
 
     def edit(row: AgentSession, policy: DomainPolicy, present: LoadedTools) -> LoadedTools:
-        after = loaded.load(present, wanted, turn=row.turn, most=policy.max_loaded_tools)
-        known = {tool.name for tool in present}
-        added[:] = [tool.name for tool in after if tool.name not in known]
+        after, added[:] = load_matches(result, present, turn=row.turn, most=policy.max_loaded_tools)
         return after
 
-    change_session(session_id=session.pk, edit=edit)
+    change_session(session_id=session.pk, cause=Cause(EventKind.LOADED, by=by), edit=edit)
     return replace(result, loaded=tuple(added))
+
+
+def _deferred_names(result: SearchResult) -> list[str]:
+    return [match.found.tool.name for match in result.matches if match.found.tool.is_deferred]
 
 
 def _are_in_use(loaded_tools: LoadedTools, wanted: list[str], *, turn: int) -> bool:
@@ -151,7 +175,7 @@ def _record(session: AgentSession, standing: Standing, result: SearchResult) -> 
     records.note_search(
         SearchEvent(
             session_id=session.pk,
-            at=timezone.now(),
+            at=timezone.now() - timedelta(milliseconds=result.took_ms),  # when it was asked: loads come after
             turn=session.turn,
             query=result.call.text,
             form=result.form,

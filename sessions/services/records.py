@@ -1,4 +1,4 @@
-"""What is written behind an answer's back: searches, when sessions were last seen, when keys were last used.
+"""What is written behind an answer's back: searches, what happened to sessions, when they and keys were used.
 
 A request only notes it down; a moment later one transaction writes all that came together in this process.
 """
@@ -16,6 +16,8 @@ from django.utils import timezone
 
 from catalog.models import Policy
 from sessions.models import AgentSession, ApiKey, SearchEvent
+from sessions.services import activity, events
+from sessions.services.events import Happening
 
 KEY_USE_EVERY = timedelta(minutes=1)
 MOST_NOTES = 10_000
@@ -27,11 +29,12 @@ logger = logging.getLogger(__name__)
 @dataclass(slots=True)
 class _Notes:
     searches: list[SearchEvent] = field(default_factory=list)
+    happenings: list[Happening] = field(default_factory=list)
     seen: dict[uuid.UUID, datetime] = field(default_factory=dict)
     used: dict[int, datetime] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.searches or self.seen or self.used)
+        return bool(self.searches or self.happenings or self.seen or self.used)
 
 
 class _Notebook:
@@ -45,6 +48,7 @@ class _Notebook:
         self,
         *,
         search: SearchEvent | None = None,
+        happening: Happening | None = None,
         session_id: uuid.UUID | None = None,
         key_id: int | None = None,
     ) -> None:
@@ -52,6 +56,8 @@ class _Notebook:
         with self._lock:
             if search is not None and len(self._notes.searches) < MOST_NOTES:
                 self._notes.searches.append(search)
+            if happening is not None and len(self._notes.happenings) < MOST_NOTES:
+                self._notes.happenings.append(happening)
             if session_id is not None:
                 self._notes.seen[session_id] = now
             if key_id is not None and self._is_news(key_id, now):
@@ -88,6 +94,12 @@ def note_search(search: SearchEvent) -> None:
     _notebook.note(search=search)
 
 
+def note_event(happening: Happening) -> None:
+    """Once the change it tells of is committed: a change that is taken back never happened."""
+    if happening.is_worth_noting:
+        transaction.on_commit(lambda: _notebook.note(happening=happening))
+
+
 def note_use(*, key_id: int, session_id: uuid.UUID | None = None) -> None:
     """A key was used, and a session seen."""
     _notebook.note(key_id=key_id, session_id=session_id)
@@ -98,17 +110,17 @@ def write_notes() -> None:
     notes = _notebook.take()
     if not notes:
         return
+    measured = events.measure(notes.happenings)
     with transaction.atomic():
         _write_seen(notes.seen)
         for key_id, at in notes.used.items():
             ApiKey.objects.filter(pk=key_id).update(last_used_at=at)
-        living = set(
-            AgentSession.objects.filter(pk__in={search.session_id for search in notes.searches}).values_list(
-                "pk", flat=True
-            )
-        )
-        kept = (search for search in notes.searches if search.session_id in living)
-        SearchEvent.objects.bulk_create(kept, batch_size=BATCH_ROWS)
+        noted = {search.session_id for search in notes.searches} | {event.session_id for event in measured}
+        living = set(AgentSession.objects.filter(pk__in=noted).values_list("pk", flat=True))
+        searches = [search for search in notes.searches if search.session_id in living]
+        SearchEvent.objects.bulk_create(searches, batch_size=BATCH_ROWS)
+        events.write([event for event in measured if event.session_id in living])
+        activity.count(events=measured, searches=notes.searches)
 
 
 def forget() -> None:
@@ -135,7 +147,7 @@ def _write_and_close() -> None:
     try:
         write_notes()
     except DatabaseError:
-        logger.exception("searches and last uses could not be recorded")
+        logger.exception("searches, events and last uses could not be recorded")
     finally:
         connection.close()
 

@@ -7,10 +7,12 @@ from django.db import transaction
 from catalog.domain.errors import NotFound
 from catalog.domain.policy import Policy as DomainPolicy
 from sessions.domain.loaded import Loaded, LoadedTools
-from sessions.models import AgentSession, Snapshot, SnapshotCause
+from sessions.models import AgentSession, EventKind, Snapshot, SnapshotCause
 from sessions.reading import offers
 from sessions.reading.states import read_loaded
+from sessions.services import records
 from sessions.services.changing import change_session, hold
+from sessions.services.events import Cause, happen
 
 KEPT_SNAPSHOTS = 100
 
@@ -25,12 +27,12 @@ class Restored:
 def take_snapshot(*, session: AgentSession, cause: SnapshotCause = SnapshotCause.REQUEST) -> Snapshot:
     """Keep what the session has now. Of a session's snapshots the oldest go when there are too many."""
     row = hold(session.pk)
-    offer = offers.offer_of_session(row)
+    offer, present = offers.offer_of_session(row), read_loaded(row)
     snapshot = Snapshot.objects.create(
         session=row,
         cause=cause,
         turn=row.turn,
-        loaded=[[tool.name, tool.loaded_turn, tool.used_turn, tool.used_order] for tool in read_loaded(row)],
+        loaded=[[tool.name, tool.loaded_turn, tool.used_turn, tool.used_order] for tool in present],
         search_tool_name=offer.policy.search_tool_name,
         was_active=offer.is_active,
         context_used=row.context_used,
@@ -38,18 +40,21 @@ def take_snapshot(*, session: AgentSession, cause: SnapshotCause = SnapshotCause
     )
     old = row.snapshots.order_by("-pk").values_list("pk", flat=True)[KEPT_SNAPSHOTS:]
     Snapshot.objects.filter(pk__in=list(old)).delete()
+    if cause is SnapshotCause.REQUEST:  # of a compaction its own event tells
+        records.note_event(happen(Cause(EventKind.SNAPSHOT, snapshot_turn=row.turn), row, present, present))
     return snapshot
 
 
 @transaction.atomic
 def compact(*, session: AgentSession) -> AgentSession:
     """The conversation was compacted: keep a snapshot, and the loaded tools where the policy says so."""
-    take_snapshot(session=session, cause=SnapshotCause.COMPACTION)
+    snapshot = take_snapshot(session=session, cause=SnapshotCause.COMPACTION)
 
     def edit(_row: AgentSession, policy: DomainPolicy, before: LoadedTools) -> LoadedTools:
         return before if policy.keep_on_compaction else ()
 
-    return change_session(session_id=session.pk, edit=edit)
+    cause = Cause(EventKind.COMPACTED, snapshot_turn=snapshot.turn)
+    return change_session(session_id=session.pk, cause=cause, edit=edit)
 
 
 @transaction.atomic
@@ -67,4 +72,5 @@ def restore(*, session: AgentSession, snapshot_id: int) -> Restored:
         return present
 
     lost = tuple(tool.name for tool in kept if tool.name not in offer.by_name)
-    return Restored(change_session(session_id=session.pk, edit=edit), lost)
+    cause = Cause(EventKind.RESTORED, snapshot_turn=snapshot.turn)
+    return Restored(change_session(session_id=session.pk, cause=cause, edit=edit), lost)

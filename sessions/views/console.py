@@ -1,14 +1,33 @@
-"""The test console: what a search of the catalog finds, and why."""
+"""The test console: what an agent's search finds, why, what it would load, and what the agent is told."""
 
+import uuid
+from dataclasses import dataclass
+from functools import partial
+
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_GET
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET, require_POST
 
 from catalog.access import Role, role_required
+from catalog.domain.choices import Ranker
 from catalog.domain.errors import InvalidInput, Unavailable
-from catalog.selectors import hits
-from catalog.services import search
-from catalog.views.pages import render_page
-from sessions.forms import ConsoleForm
+from catalog.domain.query import Required
+from catalog.selectors import saved_queries
+from catalog.selectors.hits import READINGS
+from catalog.views.pages import actor_of, render_page, way_back
+from sessions.forms import ConsoleForm, ConsoleView, ReadAs
+from sessions.reading import session_page
+from sessions.reading.recent_searches import recent_searches
+from sessions.reading.searchers import Searcher, choose_searcher, list_searchers
+from sessions.services import supervision, trying
+from sessions.services.answers import describe_result
+from sessions.services.loading import SearchCall
+from sessions.views.hit_rows import make_rows
+from sessions.views.rank_chart import draw_chart
+from sessions.views.recent import recent_queries, remember
+
+STARTING_ROWS = 8
 
 
 @require_GET
@@ -16,15 +35,105 @@ from sessions.forms import ConsoleForm
 def console(request: HttpRequest) -> HttpResponse:
     """An empty query shows how to ask; a mistake in the query is told beside it."""
     form = ConsoleForm(request.GET)
-    query = form.asked_query()
-    context: dict[str, object] = {"form": form}
+    searcher = choose_searcher(request.GET.get("as", ""))
+    context: dict[str, object] = {
+        "form": form,
+        "view": form.asked_view(),
+        "searcher": searcher,
+        "searchers": partial(list_searchers, searcher),
+        "saved_counts": saved_queries.count_saved,
+    }
     status = 200
-    if query.strip():
+    if not form.asked_query().strip():
+        context |= {
+            "mine": recent_queries(request),
+            "theirs": recent_searches(),
+            "saved_rows": saved_queries.read_set(searcher.policy).rows[:STARTING_ROWS],
+        }
+    else:
         try:
-            outcome = search.search_catalog(query=query, ranker=form.asked_ranker(), limit=form.asked_limit())
+            context |= _try_search(form, searcher)
         except (InvalidInput, Unavailable) as problem:
             context["problem"], status = problem, problem.status
         else:
-            context["found"] = hits.explain_outcome(outcome)
+            if form.asked_reading() is ReadAs.QUERY:
+                remember(request, form.asked_query().strip())
     page, part = "sessions/console.html", "sessions/_console_results.html"
     return render_page(request, page, part, context, status=status)
+
+
+@require_POST
+@role_required(Role.EDITOR)
+def session_load(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
+    """Make the search that was tried in the agent's place: the only way in which the console loads a tool."""
+    session = session_page.find_session(session_id)
+    call = _make_call(ConsoleForm(request.POST))
+    try:
+        loaded = supervision.load_found(session=session, call=call, actor=actor_of(request))
+    except (InvalidInput, Unavailable) as problem:
+        messages.error(request, f"Nothing was loaded: {problem}.")
+    else:
+        count = len(loaded)
+        messages.success(request, f"Loaded {count} tool{'' if count == 1 else 's'} into the session.")
+    return redirect(way_back(request, otherwise=session.get_absolute_url()))
+
+
+def _make_call(form: ConsoleForm) -> SearchCall:
+    query, limit = form.asked_query(), form.asked_limit()
+    if form.asked_reading() is ReadAs.PATTERN:
+        return SearchCall(pattern=query, max_results=limit)
+    return SearchCall(query=query, max_results=limit)
+
+
+def _try_search(form: ConsoleForm, searcher: Searcher) -> dict[str, object]:
+    session, query = searcher.session, form.asked_query()
+    scene = (
+        trying.scene_of_policy(searcher.policy.pk) if session is None else trying.scene_of_session(session)
+    )
+    call, is_pattern = _make_call(form), form.asked_reading() is ReadAs.PATTERN
+    ranker = form.asked_ranker() or Ranker(scene.offer.policy.ranker)
+    trial = trying.try_search(scene.with_ranker(ranker), call)
+    saved = None if is_pattern else saved_queries.find_saved_as(searcher.policy.pk, query)
+    expected = saved.expected if saved else []
+    rows = make_rows(trial, ranker, expected)
+    context: dict[str, object] = {
+        "trial": trial,
+        "reading": READINGS[trial.query.form],
+        "required": trial.query.required if isinstance(trial.query, Required) else (),
+        "rows": rows,
+        "ranker": ranker,
+        "is_own_ranker": ranker == scene.offer.policy.ranker,
+        "suggestions": _suggest(trial, query),
+        "can_save": not is_pattern,
+        "saved": saved,
+        "unfound": ", ".join(name for name in expected if name not in {row.tool.name for row in rows}),
+    }
+    match form.asked_view():
+        case ConsoleView.RANKERS:
+            context["chart"] = draw_chart(trying.compare_rankers(scene, call))
+        case ConsoleView.ANSWER:
+            context["answer"] = describe_result(trial.result)
+            context["call"] = _describe_call(call)
+    return context
+
+
+def _describe_call(call: SearchCall) -> dict[str, object]:
+    asked = {"query": call.query, "pattern": call.pattern, "max_results": call.max_results}
+    return {name: value for name, value in asked.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A word nearby, and the query with it in place of the one that no tool has."""
+
+    term: str
+    word: str
+    query: str
+
+
+def _suggest(trial: trying.Trial, query: str) -> list[Correction]:
+    return [
+        Correction(near.term, word, query.replace(near.term, word, 1))
+        for near in trial.finding.did_you_mean
+        for word in near.words
+    ]

@@ -31,6 +31,8 @@ def key_list(request: HttpRequest) -> HttpResponse:
         policy=form.cleaned_data["policy"],
         scope=Scope(form.cleaned_data["scope"]),
         expires_at=form.expires_at(now=timezone.now()),
+        rate_limit_per_minute=form.cleaned_data["rate_limit_per_minute"],
+        max_sessions=form.cleaned_data["max_sessions"],
     )
     context = {"new_key": new_key, "address": request.build_absolute_uri("/api/v1")}
     return render(request, "sessions/key_created.html", context, status=201)

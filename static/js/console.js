@@ -3,8 +3,8 @@
 
 const TOAST_STAYS_MS = 6000;
 const UNDO_STAYS_MS = 30000;
+const MOST_TOASTS = 4;
 const CHORD_WITHIN_MS = 1000;
-const PLACES = { o: "overview", s: "servers", t: "tools", p: "policies", c: "console", k: "keys", h: "changes" };
 
 let chordStartedAt = -Infinity;
 
@@ -18,9 +18,7 @@ function openShortcuts() {
 }
 
 function goTo(key) {
-  const place = PLACES[key];
-  const path = place === "overview" ? "/" : `/${place}/`;
-  const link = place && document.querySelector(`.menu a[href="${path}"]`);
+  const link = document.querySelector(`.menu a[data-shortcut="${CSS.escape(key)}"]`);
   if (link) link.click();
 }
 
@@ -50,18 +48,45 @@ function closeMenus(except) {
   }
 }
 
+// Without a secure origin a browser offers no clipboard; the old way through a selection still works there.
+function copyBySelection(text) {
+  const box = document.createElement("textarea");
+  box.value = text;
+  box.className = "visually-hidden";
+  document.body.append(box);
+  box.select();
+  document.execCommand("copy");
+  box.remove();
+}
+
+async function copyText(text) {
+  if (navigator.clipboard) await navigator.clipboard.writeText(text);
+  else copyBySelection(text);
+}
+
+async function readText(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  return answer.text();
+}
+
 async function copyFrom(button) {
-  const source = document.getElementById(button.dataset.copies);
-  await navigator.clipboard.writeText(source.textContent);
+  const { copies, copiesFrom } = button.dataset;
   const label = button.querySelector("span");
   const before = label.textContent;
-  label.textContent = "Copied";
+  try {
+    await copyText(copies ? document.getElementById(copies).textContent : await readText(copiesFrom));
+    label.textContent = "Copied";
+  } catch {
+    label.textContent = "Not copied";
+  }
+  button.focus();
   setTimeout(() => { label.textContent = before; }, 1500);
 }
 
 function onClick(event) {
   closeMenus(event.target);
-  const copier = event.target.closest("[data-copies]");
+  const copier = event.target.closest("[data-copies], [data-copies-from]");
   if (copier) copyFrom(copier);
   if (event.target.closest("[data-opens='shortcuts']")) openShortcuts();
   const toast = event.target.closest("[data-toast]");
@@ -101,6 +126,24 @@ function showToast(text) {
   document.getElementById("toasts").append(toast);
 }
 
+// Good news goes away by itself; of many, the newest stay. A toast is given its time once.
+function timeToasts() {
+  const toasts = [...document.querySelectorAll("#toasts [data-toast]")];
+  for (const old of toasts.slice(0, -MOST_TOASTS)) old.remove();
+  for (const toast of toasts.slice(-MOST_TOASTS)) {
+    if (toast.dataset.toast === "error" || toast.dataset.timed) continue;
+    toast.dataset.timed = "yes";
+    setTimeout(() => toast.remove(), toast.dataset.toast === "undo" ? UNDO_STAYS_MS : TOAST_STAYS_MS);
+  }
+}
+
+// A link to a filtered list says what is filtered, and nothing else.
+function leaveOutEmpty(event) {
+  const given = event.detail.formData;
+  if (!event.target.matches("form.filters")) return;
+  for (const [name, value] of [...given]) if (value === "") given.delete(name);
+}
+
 async function chooseTheme(event) {
   const form = event.target.closest("[data-theme-form]");
   if (!form || !event.submitter) return;
@@ -118,9 +161,7 @@ async function chooseTheme(event) {
 
 function start() {
   for (const element of document.querySelectorAll("[data-opens], [data-needs-script]")) element.hidden = false;
-  for (const toast of document.querySelectorAll("[data-toast]:not([data-toast='error'])")) {
-    setTimeout(() => toast.remove(), toast.dataset.toast === "undo" ? UNDO_STAYS_MS : TOAST_STAYS_MS);
-  }
+  timeToasts();
   document.addEventListener("keydown", onKey);
   document.addEventListener("click", onClick);
   document.addEventListener("submit", chooseTheme);
@@ -134,6 +175,8 @@ function start() {
     showToast(`The server answered with an error (${event.detail.xhr.status}). Reload the page to see it.`);
   });
   document.addEventListener("htmx:sendError", () => showToast("The server cannot be reached."));
+  document.addEventListener("htmx:configRequest", leaveOutEmpty);
+  document.addEventListener("htmx:oobAfterSwap", timeToasts);
   document.addEventListener("htmx:afterSwap", () => {
     for (const element of document.querySelectorAll("[data-needs-script]")) element.hidden = false;
     countAllTicks();

@@ -5,19 +5,26 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from tests.agent_days import work_a_day
 from tests.browser.conftest import OpenPage
+from tests.instance import Instance
 from tests.screenshots import PAGES
 
 AXE = (Path(__file__).resolve().parent.parent / "vendor/axe-core/axe.min.js").read_text(encoding="utf-8")
 SERIOUS = {"serious", "critical"}
 
 
+@pytest.fixture(scope="module")
+def session_address(instance: Instance) -> str:
+    return work_a_day(instance)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_has_a_serious_problem(open_page: OpenPage, scheme: str) -> None:
+def test_no_page_has_a_serious_problem(open_page: OpenPage, scheme: str, session_address: str) -> None:
     page = open_page("/sign-in/", is_signed_in=False, color_scheme=scheme)
     findings = find_problems(page)
     page = open_page(color_scheme=scheme)
-    for address in PAGES.values():
+    for address in [*PAGES.values(), session_address]:
         page.goto(address)
         findings += find_problems(page)
     assert findings == []

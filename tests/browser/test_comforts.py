@@ -73,6 +73,68 @@ def test_shortcuts(open_page: OpenPage) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text("Servers")
 
 
+def test_every_shortcut_that_is_told_leads_to_its_page(open_page: OpenPage) -> None:
+    page = open_page()
+    page.keyboard.press("?")
+    lines = page.get_by_role("dialog", name="Keyboard shortcuts").locator("li", has_text=re.compile(r"g \w$"))
+    told = [line.inner_text().split("\n") for line in lines.all()]
+    page.keyboard.press("Escape")
+    assert len(told) >= 9
+    for label, keys in told:
+        page.goto("/account/")
+        for key in keys.split():
+            page.keyboard.press(key)
+        expect(page.get_by_role("heading", level=1)).to_have_text(label)
+
+
+def test_slash_reaches_the_search_of_every_page_that_has_one(open_page: OpenPage) -> None:
+    page = open_page()
+    for path in ("/servers/", "/tools/", "/console/", "/models/", "/changes/"):
+        page.goto(path)
+        page.locator("h1").click()
+        page.keyboard.press("/")
+        expect(page.locator("[data-search]").first).to_be_focused()
+
+
+def test_paper_gets_the_words_and_not_the_buttons(open_page: OpenPage) -> None:
+    page = open_page("/tools/?server=slack", color_scheme="dark")
+    page.emulate_media(media="print")
+    expect(page.get_by_role("navigation", name="Main", exact=True)).to_be_hidden()
+    expect(page.locator("form.filters")).to_be_hidden()
+    expect(page.locator("main").get_by_role("button").locator("visible=true")).to_have_count(0)
+    expect(page.get_by_role("link", name="post_message", exact=True)).to_be_visible()
+    is_cut = (
+        "(name) => name.scrollWidth > name.clientWidth + 1 && getComputedStyle(name).overflow === 'hidden'"
+    )
+    assert not any(name.evaluate(is_cut) for name in page.locator("tbody a.name").all())
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "light"
+
+
+def test_changes_are_filtered_in_place_and_the_days_survive_sharing(open_page: OpenPage) -> None:
+    page = open_page("/changes/")
+    page.evaluate("window.wasNotReloaded = true")
+    page.get_by_label("Subject").focus()
+    page.get_by_label("Subject").select_option("server")
+    expect(page).to_have_url(re.compile(r"subject=server"))
+    expect(page.get_by_label("Subject")).to_be_focused()
+    page.locator("summary", has_text="Between days").click()
+    page.get_by_label("From").fill("2999-01-01")
+    page.get_by_label("From").press("Tab")
+    expect(page.get_by_role("heading", name="No change matches")).to_be_visible()
+    assert page.evaluate("window.wasNotReloaded") is True
+    page.goto(page.url)
+    expect(page.get_by_role("heading", name="No change matches")).to_be_visible()
+    page.get_by_role("link", name="Show all changes").click()
+    expect(page.locator("tbody tr").first).to_be_visible()
+
+
+def test_times_are_relative_and_exact_on_hover(open_page: OpenPage) -> None:
+    page = open_page("/changes/")
+    time = page.locator("tbody time").first
+    expect(time).to_have_text(re.compile(r"just now|ago$"))
+    expect(time).to_have_attribute("title", re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$"))
+
+
 def test_first_tab_skips_to_the_content(open_page: OpenPage) -> None:
     page = open_page()
     page.keyboard.press("Tab")
@@ -108,7 +170,7 @@ def test_search_answers_while_one_types_and_explains_itself(open_page: OpenPage)
     page.get_by_label("Query").press_sequentially("create a pull request")
     expect(page.locator(".hits li").first).to_contain_text("create_pull_request")
     expect(page.locator(".why").first).to_contain_text("pull")
-    page.get_by_label("Ranker").select_option("overlap")
+    page.get_by_label("Ranker", exact=True).select_option("overlap")
     expect(page).to_have_url(re.compile(r"ranker=overlap"))
 
 
@@ -125,10 +187,12 @@ def test_settings_of_a_tool_are_saved_and_recorded(open_page: OpenPage) -> None:
 def test_key_is_shown_once_and_can_be_revoked(open_page: OpenPage) -> None:
     page = open_page("/keys/")
     page.get_by_label("Name").fill("browser-test")
+    page.get_by_label("Requests a minute").fill("1,200")
     page.get_by_role("button", name="Make the key").click()
     expect(page.locator("#key-text")).to_have_text(re.compile(r"tk_\w{8}_[\w-]{43}"))
     page.get_by_role("link", name="Done").click()
     row = page.locator("tr", has_text="browser-test")
+    expect(row).to_contain_text("1,200 requests a minute")
     row.get_by_text("Revoke", exact=True).click()
     row.get_by_role("button", name="Revoke browser-test").click()
     expect(page.locator("tr", has_text="browser-test")).to_contain_text("Revoked")

@@ -2,11 +2,19 @@
 
 import json
 import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import TIMEOUT_MS, OpenPage, Watch, sign_in
+from tests.instance import ROOT, Instance, running_instance
+from tests.servers.installed import STDIO_SERVERS, require_installed
 
+# Six real servers start one after the other on a small machine.
+REFRESHED_WITHIN_MS = 90_000
 # A worker follows an edit within seconds; a page opened again says so.
 FOLLOWS_WITHIN_MS = 20_000
 
@@ -15,10 +23,76 @@ def paid_now(page: Page) -> Locator:
     return page.locator(".measure", has_text="Now it pays").locator(".value")
 
 
+def count_tokens(value: Locator) -> int:
+    return int(value.inner_text().removesuffix(" tokens").replace(",", ""))
+
+
 def wait_for_payment(page: Page, tokens: str) -> None:
     """The overview asks for its figures again by itself; nothing is reloaded here."""
     page.goto("/")
     expect(paid_now(page)).to_have_text(f"{tokens} tokens", timeout=FOLLOWS_WITHIN_MS)
+
+
+@pytest.fixture
+def first_day(tmp_path: Path, browser: Browser) -> Iterator[tuple[Page, Instance]]:
+    """An instance that nobody has signed in to yet, with nothing in it."""
+    with running_instance(tmp_path, "--no-demo") as instance:
+        instance.wait_until_healthy()
+        context = browser.new_context(base_url=instance.url, viewport={"width": 1440, "height": 900})
+        page = context.new_page()
+        page.set_default_timeout(TIMEOUT_MS)
+        watch = Watch(page, instance.url)
+        yield page, instance
+        context.close()
+        assert watch.troubles == []
+
+
+def test_first_sign_in_leads_to_the_first_saving(first_day: tuple[Page, Instance]) -> None:
+    page, instance = first_day
+    page.goto("/")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+    sign_in(page, instance)
+    expect(page.get_by_text("The catalog is empty")).to_be_visible()
+    page.get_by_role("link", name="Paste your config").click()
+    workshop = {"command": sys.executable, "args": [str(ROOT / "catalog/demo/workshop_server.py")]}
+    page.get_by_label("Config, as JSON").fill(json.dumps({"mcpServers": {"workshop": workshop}}))
+    page.get_by_role("button", name="Import").click()
+    row = page.locator("tbody tr", has_text="workshop")
+    expect(row).to_contain_text("Up to date", timeout=REFRESHED_WITHIN_MS)
+    page.get_by_role("navigation", name="Main", exact=True).get_by_role("link", name="Overview").click()
+    saved = page.locator(".measure", has_text="Saved").locator(".value")
+    expect(saved).to_have_text(re.compile(r"^([2-9]\d|100)%$"), timeout=FOLLOWS_WITHIN_MS)
+    everything = page.locator(".measure", has_text="With everything loaded").locator(".value")
+    assert count_tokens(everything) > 500
+    assert count_tokens(paid_now(page)) < count_tokens(everything)
+
+
+@pytest.mark.servers
+def test_config_of_real_servers_is_pasted_and_the_refresh_watched(open_page: OpenPage) -> None:
+    require_installed()
+    page = open_page("/add-server/")
+    servers = {f"real-{one.name}": {"command": one.command, "args": list(one.args)} for one in STDIO_SERVERS}
+    page.get_by_label("Config, as JSON").fill(json.dumps({"mcpServers": servers}))
+    plan = page.locator("#import-plan")
+    for name in servers:
+        expect(plan).to_contain_text(name)
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text(f"{len(servers)} added")
+    page.evaluate("window.wasNotReloaded = true")
+    rows = page.locator("tbody tr", has_text="real-")
+    expect(rows.get_by_text("refreshing…").first).to_be_visible()
+    expect(rows.get_by_text("refreshing…")).to_have_count(0, timeout=REFRESHED_WITHIN_MS)
+    expect(rows.locator(".state.good")).to_have_count(len(servers))
+    assert page.evaluate("window.wasNotReloaded") is True
+    page.get_by_role("link", name="real-server-everything").click()
+    expect(page.get_by_role("link", name="get-sum", exact=True)).to_be_visible()
+    for name in servers:
+        page.goto(f"/servers/{name}/")
+        page.locator("summary", has_text="Delete").click()
+        page.get_by_label(f"Type {name} to delete it").fill(name)
+        page.get_by_role("button", name="Delete the server").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Servers")
+    expect(page.get_by_role("link", name="real-")).to_have_count(0)
 
 
 def test_policy_is_edited_with_a_preview_and_rolled_back(open_page: OpenPage) -> None:
@@ -36,6 +110,10 @@ def test_policy_is_edited_with_a_preview_and_rolled_back(open_page: OpenPage) ->
     expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("Saved the policy default")
     versions = page.get_by_role("region", name="Versions")
     expect(versions.locator("tbody tr").first).to_contain_text("always → off")
+    versions.get_by_role("link", name="Preview version").first.click()
+    expect(page.locator("#policy-preview")).to_contain_text("tools flip")
+    expect(page.get_by_label("Mode")).to_have_value("always")
+    page.get_by_role("link", name="Cancel").click()
     versions.get_by_role("button", name="Roll back to version").first.click()
     expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("again what it was")
     expect(versions.locator("tbody tr").first).to_contain_text("off → always")
@@ -97,11 +175,11 @@ def test_tools_are_edited_by_filter_and_the_edit_is_undone(open_page: OpenPage) 
     expect(page).to_have_url(re.compile(r"/tools/\?.*server=slack"))
     toast = page.get_by_role("status").locator("[data-toast]")
     expect(toast).to_contain_text("Changed 16 tools.")
-    expect(page.locator("tbody tr", has_text="always load")).to_have_count(16)
+    expect(page.locator("tbody input[value=always]:checked")).to_have_count(16)
     expect(page.get_by_label("Tag", exact=True)).to_be_visible()
     toast.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("Undone")
-    expect(page.locator("tbody tr", has_text="always load")).to_have_count(0)
+    expect(page.locator("tbody input[value=always]:checked")).to_have_count(0)
     expect(page).to_have_url(re.compile(r"/tools/\?.*server=slack"))
 
 
@@ -158,3 +236,48 @@ def test_second_policy_is_made_looked_through_and_deleted(open_page: OpenPage) -
     page.get_by_label("Type eager to delete it").fill("eager")
     page.get_by_role("button", name="Delete the policy").click()
     expect(page.get_by_role("link", name="eager")).to_have_count(0)
+
+
+def test_what_an_agent_gets_is_read_in_each_form_and_copied(open_page: OpenPage) -> None:
+    page = open_page("/policies/default/", permissions=["clipboard-read", "clipboard-write"])
+    page.get_by_role("link", name="See what an agent gets").click()
+    page.evaluate("window.wasNotReloaded = true")
+    for form in ("Anthropic, hosted BM25", "Anthropic, hosted regex", "OpenAI, hosted", "Stubs", "Anthropic"):
+        page.get_by_role("navigation", name="Format").get_by_role("link", name=form, exact=True).click()
+        expect(page.locator(".tabs [aria-current]")).to_have_text(form)
+        expect(page.locator(".tabs [aria-current]")).to_be_focused()
+    assert page.evaluate("window.wasNotReloaded") is True
+    expect(page.locator("#tools-text")).to_contain_text('"defer_loading": true')
+    page.get_by_role("button", name="Copy all").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    copied = json.loads(page.evaluate("navigator.clipboard.readText()"))
+    assert copied[0]["name"] == "search_tools"
+    assert len(copied) > 100
+    with page.expect_download() as started:
+        page.get_by_role("link", name="Whole answer").click()
+    whole = json.loads(started.value.path().read_text())
+    assert whole["tools"] == copied
+    assert page.locator("#prompt-text").inner_text() == whole["prompt"]
+    page.go_back()
+    expect(page.locator(".tabs [aria-current]")).to_have_text("Stubs")
+
+
+def test_row_of_models_is_added_obeyed_and_taken_back(open_page: OpenPage) -> None:
+    page = open_page("/models/")
+    page.keyboard.press("/")
+    page.keyboard.type("house-model-7")
+    expect(page.locator("#model-table")).to_contain_text("No row fits house-model-7")
+    page.get_by_label("Models", exact=True).fill("house-model-*")
+    page.get_by_label("Hosted search").check()
+    page.get_by_label("Context window").fill("1,000,000")
+    page.get_by_role("button", name="Add").click()
+    toast = page.get_by_role("status").locator("[data-toast]")
+    expect(toast).to_contain_text("Saved the row for house-model-*")
+    expect(page.locator("tbody tr", has_text="house-model-*")).to_contain_text("1,000,000")
+    page.goto("/policies/default/agent/?format=auto&model=house-model-7")
+    expect(page.get_by_text("searched by its provider")).to_be_visible()
+    page.goto("/changes/?subject=model")
+    page.locator("tbody tr", has_text="house-model-*").get_by_role("button", name="Undo").click()
+    expect(toast).to_contain_text("Undone")
+    page.goto("/models/")
+    expect(page.locator("tbody tr", has_text="house-model-*")).to_have_count(0)

@@ -6,7 +6,18 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import OpenPage, sign_in
 from tests.instance import Instance
 
-ENTRIES = ["Overview", "Servers", "Tools", "Policies", "Sessions", "Test console", "Keys", "Changes"]
+ENTRIES = [
+    "Overview",
+    "Servers",
+    "Tools",
+    "Review",
+    "Policies",
+    "Sessions",
+    "Test console",
+    "Models",
+    "Keys",
+    "Changes",
+]
 LIGHT_PAGE, DARK_PAGE = "rgb(246, 247, 249)", "rgb(13, 16, 21)"
 
 

@@ -57,6 +57,7 @@ def test_unreachable_database_is_503(client: Client, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Heartbeat.objects, "filter", away)
     answer = client.get(URL)
     assert answer.status_code == 503
+    assert int(answer["Retry-After"]) > 0
     assert answer.json()["status"] == "unavailable"
     assert "10.0.0.1" not in answer.content.decode()
 

@@ -67,7 +67,11 @@ def test_keys_are_read_newest_first() -> None:
     assert parse_keys(f" {NEW} ,{OLD}") == (NEW, OLD)
 
 
-@pytest.mark.parametrize("text", ["", "secret-but-short", f"{NEW},", f"{NEW} {OLD}"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "secret-but-short", f"{NEW},", f"{NEW} {OLD}"],
+    ids=["empty", "short", "trailing comma", "no comma"],
+)
 def test_a_key_that_is_none_is_refused_without_showing_it(text: str) -> None:
     with pytest.raises(ValueError, match="is not a Fernet key") as refusal:
         parse_keys(text)

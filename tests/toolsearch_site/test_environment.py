@@ -38,6 +38,11 @@ BAD_SETTINGS = [
     ("TOOLSEARCH_PRIVATE_ADDRESSES", "some"),
     ("TOOLSEARCH_CONNECT_TIMEOUT", "soon"),
     ("TOOLSEARCH_LIST_TIMEOUT", "0"),
+    ("TOOLSEARCH_NODE", "web 1"),
+    ("TOOLSEARCH_LOGS", "xml"),
+    ("TOOLSEARCH_METRICS_TOKEN", "canary"),
+    ("TOOLSEARCH_KEEP_SEARCHES_DAYS", "0"),
+    ("TOOLSEARCH_KEEP_SEARCHES_DAYS", "for ever"),
 ]
 
 
@@ -79,6 +84,11 @@ class TestGoodSettings:
         assert not environment.debug
         assert environment.port == 8000
         assert environment.allowed_hosts == ("localhost", "127.0.0.1", "[::1]")
+        assert environment.keep_searches_days == 90
+
+    def test_days_of_keeping_are_a_whole_number(self, data: dict[str, str]) -> None:
+        environment = read_environment({**data, "TOOLSEARCH_KEEP_SEARCHES_DAYS": "7"})
+        assert environment.keep_searches_days == 7
 
     def test_database_address_is_taken_apart(self, data: dict[str, str]) -> None:
         url = "postgres://us%40er:p%2Fw@db.example.com:6432/tools?sslmode=require"

@@ -16,8 +16,9 @@ from catalog.models.changes import Action, Subject
 from catalog.selectors import token_map, totals
 from catalog.services import decisions
 from catalog.services.demo import load_demo
+from sessions.models import ActivityHour, Outcome
 from tests.pages import HTMX, signed_in, text_of, visible_text
-from tests.rows import make_change, make_policy, make_server, make_tool
+from tests.rows import make_change, make_policy, make_search, make_server, make_session, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -147,10 +148,10 @@ def test_costs_the_same_queries_whatever_the_size(django_assert_num_queries: Dja
     assert load_demo()
     client = signed_in(Role.VIEWER)
     client.get("/")
-    with django_assert_num_queries(20):
+    with django_assert_num_queries(23):
         client.get("/")
     Server.objects.filter(name="github").delete()
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(15):
         client.get("/", headers=HTMX)
 
 
@@ -169,3 +170,58 @@ def test_small_tools_of_a_large_catalog_are_summed_up(monkeypatch: pytest.Monkey
     assert [child.name for child in area.children] == ["large", "2 more"]
     assert [child.is_rest for child in area.children] == [False, True]
     assert sum(child.value for child in area.children) == area.value
+
+
+class TestActivity:
+    def test_sessions_and_searches_are_counted_over_the_period_asked_for(self) -> None:
+        hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+        ActivityHour.objects.create(hour=hour, sessions=2, searches=30, misses=3)
+        ActivityHour.objects.create(hour=hour - timedelta(days=2), searches=1000)
+        make_session()
+        client = signed_in(Role.VIEWER)
+        day = visible_text(client.get("/"))
+        assert "Searches 30 Found nothing 3 10% Sessions begun 2 Active in the last hour 1" in day
+        assert "Searches 1,030 Found nothing 3" in visible_text(client.get("/?period=7d"))
+        assert client.get("/?period=nonsense").context["activity"].period == "24h"
+
+    def test_searches_that_found_nothing_open_in_the_test_console(self) -> None:
+        hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+        ActivityHour.objects.create(hour=hour, searches=3, misses=3)
+        session = make_session()
+        for query in ("play jazz & blues", "play jazz & blues", "book a flight"):
+            make_search(session, outcome=Outcome.NO_MATCH, query=query)
+        page = signed_in(Role.VIEWER).get("/")
+        link = f'href="/console/?q=play%20jazz%20%26%20blues&amp;as=session:{session.pk}"'
+        assert link in text_of(page)
+        assert "play jazz &amp; blues just now 2×" in visible_text(page)
+
+    def test_nothing_yet_says_what_will_be_here(self) -> None:
+        page = visible_text(signed_in(Role.VIEWER).get("/"))
+        assert "No agent has begun a session or searched in the last 24 hours" in page
+
+    def test_queries_that_went_with_their_sessions_are_not_called_answered(self) -> None:
+        hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+        ActivityHour.objects.create(hour=hour, searches=3, misses=3)
+        page = visible_text(signed_in(Role.VIEWER).get("/"))
+        assert "Those who asked have ended" in page
+        assert "every search had an answer" not in page
+
+    def test_asking_again_is_answered_when_something_has_happened(
+        self, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        session, client = make_session(), signed_in(Role.VIEWER)
+        hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+        ActivityHour.objects.create(hour=hour, searches=1, misses=1)
+        make_search(session, outcome=Outcome.NO_MATCH)
+        part = client.get("/activity/?period=7d", headers=HTMX)
+        assert "<html" not in text_of(part)
+        again = {**HTMX, "X-Seen": part.context["activity"].stamp}
+        with django_assert_num_queries(5):
+            assert client.get("/activity/?period=7d", headers=again).status_code == 204
+        ActivityHour.objects.update(searches=2)
+        assert client.get("/activity/?period=7d", headers=again).status_code == 200
+
+    def test_opened_by_itself_it_leads_to_the_overview(self) -> None:
+        response = signed_in(Role.VIEWER).get("/activity/?period=7d")
+        assert response.headers["Location"] == "/?period=7d"
+        assert signed_in(Role.NONE).get("/activity/", headers=HTMX).status_code == 403

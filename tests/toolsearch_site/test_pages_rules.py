@@ -6,11 +6,23 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.test import Client
+from django.utils import timezone
 
 from catalog.access import Role
+from catalog.models import SavedQuery
 from catalog.models.changes import Subject
+from sessions.models import ActivityHour
 from tests.pages import broken_rules, signed_in, text_of, visible_text
-from tests.rows import make_change, make_key, make_run, make_server, make_session, make_tool
+from tests.rows import (
+    make_change,
+    make_event,
+    make_key,
+    make_run,
+    make_search,
+    make_server,
+    make_session,
+    make_tool,
+)
 
 STATIC = Path(settings.BASE_DIR) / "static"
 TEMPLATES = Path(settings.BASE_DIR) / "templates"
@@ -20,14 +32,22 @@ PATHS = [
     "/servers/",
     "/tools/",
     "/tools/?q=script&state=any&sort=name",
+    "/review/",
     "/policies/",
     "/policies/default/",
+    "/policies/default/agent/",
+    "/policies/default/agent/?format=auto&model=script",
     "/policies/default/edit/",
     "/new-policy/",
     "/add-server/",
     "/sessions/",
     "/console/",
     "/console/?q=script",
+    "/console/?q=script&view=rankers",
+    "/console/?q=script&view=answer",
+    "/console/saved/",
+    "/models/",
+    "/models/?model=claude-opus-4-5",
     "/keys/",
     "/changes/",
     "/account/",
@@ -64,10 +84,20 @@ def hostile_paths() -> list[str]:
         keywords=[HOSTILE],
     )
     make_run(server=server, error_code="x", error=HOSTILE, rejected=[{"name": HOSTILE, "why": HOSTILE}])
-    make_session(key=make_key(name=HOSTILE), external_id=HOSTILE, model=HOSTILE)
+    session = make_session(
+        key=make_key(name=HOSTILE),
+        external_id=HOSTILE,
+        model=HOSTILE,
+        visible=[HOSTILE],
+        turn_visible=[HOSTILE],
+    )
+    make_event(session, by=HOSTILE, loaded=[HOSTILE], unloaded=[HOSTILE], loaded_count=1, unloaded_count=1)
+    make_search(session, outcome="no_match", query=HOSTILE, hits=[[HOSTILE, 1]])
+    ActivityHour.objects.create(hour=timezone.now().replace(minute=0, second=0, microsecond=0), misses=1)
     make_change(actor=HOSTILE, name=HOSTILE, before={HOSTILE: HOSTILE}, after={HOSTILE: [HOSTILE]})
     make_change(actor=HOSTILE, name=tool.qualified_name, subject=Subject.TOOL, after={HOSTILE: HOSTILE})
-    return [*PATHS, server.get_absolute_url(), tool.get_absolute_url()]
+    SavedQuery.objects.create(policy=session.policy, query=HOSTILE, expected=[tool.qualified_name])
+    return [*PATHS, session.get_absolute_url(), server.get_absolute_url(), tool.get_absolute_url()]
 
 
 @pytest.mark.django_db
@@ -120,7 +150,9 @@ class TestEveryPage:
     def test_viewer_is_offered_no_form_that_changes_the_catalog(self) -> None:
         tool = make_tool()
         client = signed_in(Role.VIEWER)
-        for path in [*PATHS, tool.get_absolute_url(), tool.server.get_absolute_url()]:
+        session = make_session()
+        own = [one.get_absolute_url() for one in (tool, tool.server, session)]
+        for path in [*PATHS, *own]:
             if path in EDITED:
                 continue
             posting = re.findall(r'<form[^>]*method="post"[^>]*action="([^"]+)"', text_of(client.get(path)))

@@ -1,22 +1,19 @@
 """An agent's whole day over HTTP, in every form; and fifty of its threads on one session."""
 
-import random
-import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from tests.instance import Instance, running_instance, wait_for
+from tests.up.crowd import THREADS, Crowd
 from tests.up.rest import RestClient
 
 pytestmark = pytest.mark.slow
 
 FORMS = ("mcp", "stub", "anthropic", "anthropic&hosted=true", "openai", "openai&hosted=true", "auto")
-THREADS = 50
 CROWD_SECONDS = 30.0
+RESETS_SECONDS = 8.0
 COUNT = """
 from sessions.models import SearchEvent
 print(SearchEvent.objects.filter(query="pull request review").count())
@@ -38,6 +35,18 @@ def agent(instance: Instance) -> RestClient:
 @pytest.fixture(scope="module")
 def admin(instance: Instance) -> RestClient:
     return RestClient(instance.port, instance.manage("create_key", "boss", "--admin").stdout.strip())
+
+
+def test_server_name_with_a_slash_is_one_part_of_an_address(admin: RestClient) -> None:
+    path = "/servers/io.example%2Fnotes"
+    admin.post("/servers", {"name": "io.example/notes", "url": "http://127.0.0.1:1/mcp"}, status=201)
+    assert admin.get(path)["name"] == "io.example/notes"
+    assert admin.call("PATCH", path, {"deferLoading": True}).json()["deferLoading"] is True
+    assert admin.post(f"{path}/refresh", {}, status=202)["server"] == "io.example/notes"
+    assert admin.get(f"{path}/refresh")["server"] == "io.example/notes"
+    assert admin.get("/tools?server=io.example%2Fnotes")["items"] == []
+    assert admin.call("DELETE", path).status == 204
+    assert admin.call("GET", path).status == 404
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -98,68 +107,34 @@ def test_searches_are_on_record_a_moment_later(agent: RestClient, instance: Inst
     wait_for(lambda: instance.manage("shell", "-c", COUNT).stdout.split()[-1:] == ["1"], within_seconds=15)
 
 
-@dataclass
-class Crowd:
-    """Fifty threads on one session; each keeps one tool of its own that nobody may take from it."""
-
-    client: RestClient
-    path: str
-    names: list[str]
-    deadline: float
-    turns: int = 0
-    snapshots: int = 0
-    problems: list[str] = field(default_factory=list)
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def work(self, number: int) -> None:
-        own, dice, seen = self.names[number], random.Random(number), 0
-        try:
-            self.client.post(f"{self.path}/search", {"query": f"select:{own}"})
-            while time.monotonic() < self.deadline:
-                seen = self._step(dice, own, seen)
-        except Exception as error:
-            self.problems.append(f"{number}: {type(error).__name__} {error}")
-
-    def _step(self, dice: random.Random, own: str, seen: int) -> int:
-        shared = dice.choice(self.names[THREADS:])
-        step: Callable[[], Any] = dice.choice(
-            [
-                lambda: self.client.post(f"{self.path}/search", {"query": f"select:{shared}"}) and None,
-                lambda: self._count("turns", f"{self.path}/turns", 200),
-                lambda: self.client.post(f"{self.path}/unload", {"names": [shared]}),
-                lambda: self._count("snapshots", f"{self.path}/snapshots", 201) and None,
-                lambda: self.client.get(self.path),
-            ]
-        )
-        state = step()
-        if not isinstance(state, dict) or "loaded" not in state:
-            return seen
-        loaded = [tool["name"] for tool in state["loaded"]]
-        if len(loaded) != len(set(loaded)) or own not in loaded or state["version"] < seen:
-            self.problems.append(f"{own}: version {seen} then {state['version']}, {loaded}")
-        return int(state["version"])
-
-    def _count(self, what: str, path: str, status: int) -> Any:
-        state = self.client.post(path, {}, status=status)
-        with self.lock:
-            setattr(self, what, getattr(self, what) + 1)
-        return state if what == "turns" else None
+def begin_crowd(agent: RestClient, *, with_resets: bool = False) -> Crowd:
+    path = f"/sessions/{agent.post('/sessions', {}, status=201)['id']}"
+    names = [tool["name"] for tool in agent.get(f"{path}/tools")["deferred"]]
+    return Crowd(agent, path, names, with_resets)
 
 
 def test_fifty_threads_on_one_session_lose_nothing(agent: RestClient) -> None:
-    path = f"/sessions/{agent.post('/sessions', {}, status=201)['id']}"
-    names = [tool["name"] for tool in agent.get(f"{path}/tools")["deferred"]]
-    crowd = Crowd(agent, path, names, time.monotonic() + CROWD_SECONDS)
-    threads = [threading.Thread(target=crowd.work, args=(number,)) for number in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    crowd = begin_crowd(agent)
+    crowd.work(CROWD_SECONDS)
     assert crowd.problems == []
-    state = agent.get(path)
+    state = agent.get(crowd.path)
     loaded = [tool["name"] for tool in state["loaded"]]
-    assert set(names[:THREADS]) <= set(loaded)
+    assert set(crowd.names[:THREADS]) <= set(loaded)
     assert len(loaded) == len(set(loaded))
     assert state["turn"] == crowd.turns > 0
-    assert len(agent.get(f"{path}/snapshots")["items"]) == min(crowd.snapshots, 100) > 0
-    assert [tool["name"] for tool in agent.get(f"{path}/tools")["tools"]] == loaded
+    assert len(agent.get(f"{crowd.path}/snapshots")["items"]) == min(crowd.snapshots, 100) > 0
+    assert [tool["name"] for tool in agent.get(f"{crowd.path}/tools")["tools"]] == loaded
+
+
+def test_resets_amid_fifty_threads_leave_nothing_half_done(agent: RestClient) -> None:
+    crowd = begin_crowd(agent, with_resets=True)
+    crowd.work(RESETS_SECONDS)
+    assert crowd.problems == []
+    assert crowd.resets > 0
+    assert agent.get(crowd.path)["turn"] == crowd.turns > 0
+    assert agent.post(f"{crowd.path}/reset")["counts"]["discovered"] == 0
+    crowd.load_own()
+    assert crowd.problems == []
+    loaded = agent.get(crowd.path)["loaded"]
+    found = [tool["name"] for tool in loaded if tool["reason"] == "discovered"]
+    assert sorted(found) == sorted(crowd.names[:THREADS])

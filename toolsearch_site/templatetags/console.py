@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
 from catalog.domain.choices import Reason, ThresholdUnit
+from catalog.models import Policy, Tool
 from catalog.selectors.policies import UNIT_WORDS, label_of
 from catalog.selectors.reasons import REASON_WORDS
 
@@ -47,6 +48,13 @@ def visible(text: object) -> SafeString:
 @register.filter
 def pretty_json(value: object) -> SafeString:
     return visible(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+@register.filter
+def exact_json(value: object) -> SafeString:
+    """To be copied and read by a program: what would not be seen is written as JSON escapes it."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return escape("".join(json.dumps(one)[1:-1] if is_unseen(one) else one for one in text))
 
 
 @register.filter
@@ -88,6 +96,12 @@ def percent(share: float) -> str:
 
 
 @register.filter
+def locks(policy: Policy | None, tool: Tool) -> bool:
+    """Whether the policy's quarantine holds the tool back."""
+    return policy is not None and policy.holds_back(tool.approval)
+
+
+@register.filter
 def reason_words(reason: str) -> str:
     """A deciding rule's id in a reader's words."""
     return REASON_WORDS[Reason(reason)]
@@ -118,12 +132,20 @@ def signed(number: int) -> str:
 
 
 @register.filter
+def points(number: float) -> str:
+    """A difference of two percentages, with its sign."""
+    return f"{number:+.1f} points".replace("-", "\N{MINUS SIGN}")
+
+
+@register.filter
 def plain_value(value: object) -> str:
     """A stored setting in a reader's words."""
     if value is None:
         return "unset"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:,.12g}"
     if isinstance(value, list):
         return ", ".join(str(item) for item in value) or "none"
     return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)

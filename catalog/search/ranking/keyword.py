@@ -1,12 +1,11 @@
 """Points for keywords found inside names and texts: a name that is the keyword, or holds it, weighs most."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 from catalog.search.compiled import Compiled
 from catalog.search.ranking.base import Ranking, Task
-from catalog.search.ranking.points import Award, give, sum_awards
+from catalog.search.ranking.points import Award, count_terms, give, sum_awards
 
 _NAME_EQUALS, _NAME_CONTAINS, _DESCRIPTION_CONTAINS, _PARAMETER_CONTAINS = 10.0, 5.0, 3.0, 1.0
 _WHOLE_IN_NAME, _WHOLE_IN_DESCRIPTION = 8.0, 4.0
@@ -16,8 +15,8 @@ _KEYWORD = re.compile(r"\w[\w.-]*\w")  # of one character is inside everything
 
 def rank(task: Task) -> Ranking:
     query = task.text.strip().lower()
-    keywords = Counter(_KEYWORD.findall(query) or query.split())
-    awards = [award for keyword, times in keywords.items() for award in _award(task.compiled, keyword, times)]
+    keywords = count_terms(_KEYWORD.findall(query) or query.split())
+    awards = [award for keyword, times in keywords for award in _award(task.compiled, keyword, times)]
     whole = task.compiled.contains(query)
     awards.append(give(query, "name", whole.in_name, _WHOLE_IN_NAME))
     awards.append(give(query, "description", whole.in_description, _WHOLE_IN_DESCRIPTION))

@@ -1,13 +1,17 @@
 """The shared part of the rankers that award fixed points for texts that contain a term."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
 from catalog.search.compiled import Mask, Scores
 from catalog.search.ranking.base import Ranking, Task
 from catalog.search.request import ScorePart
+
+MOST_TERMS = 24  # each is looked for in every text, so a query of hundreds would take too long
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +21,11 @@ class Award:
     term: str
     field: str
     points: Scores
+
+
+def count_terms(terms: Iterable[str]) -> list[tuple[str, int]]:
+    """How often each term was typed; of a very long query the first terms count."""
+    return list(islice(Counter(terms).items(), MOST_TERMS))
 
 
 def give(term: str, field: str, fits: Mask, points: float) -> Award:

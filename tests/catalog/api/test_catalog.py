@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from catalog.models import Change, Job, Policy, Server, Tool
-from catalog.services import policies
+from catalog.services import policies, undo
 from catalog.services.changes import COMMAND_LINE
 from tests.rows import make_run, make_server
 from tests.sessions.api.calling import Agent, fill_catalog, follow, make_agent
@@ -68,8 +68,31 @@ class TestTools:
         assert names(first) + names(rest) == sorted(Tool.objects.values_list("qualified_name", flat=True))
         assert rest["next"] is None
         assert names(admin.read("/tools?server=slack")) == ["mcp__slack__send_message"]
-        assert names(admin.read("/tools?q=open+issue")) == [CREATE]
         assert names(admin.read("/tools?loading=always")) == []
+
+    def test_query_is_searched_and_gives_the_best_first(self, admin: Agent) -> None:
+        assert names(admin.read("/tools?q=open+an+issue"))[:2] == [CREATE, "mcp__github__list_issues"]
+        assert names(admin.read("/tools?q=select:send_message")) == ["mcp__slack__send_message"]
+        assert names(admin.read("/tools?q=issue&server=slack")) == []
+        assert names(admin.read("/tools?q=issue&loading=always")) == []
+
+    def test_found_tools_are_paged_in_their_order(self, admin: Agent) -> None:
+        whole = names(admin.read("/tools?q=issue"))
+        first = admin.read("/tools?q=issue&limit=1")
+        rest = admin.read(f"/tools?q=issue&limit=1&cursor={first['next']}")
+        assert [*names(first), *names(rest)] == whole
+        assert (len(whole), rest["next"]) == (2, None)
+        by_name = admin.read("/tools?limit=1")["next"]
+        assert admin.get(f"/tools?q=issue&cursor={by_name}").status_code == 422
+
+    def test_hidden_tools_are_found_by_their_words(self, admin: Agent) -> None:
+        admin.call("PATCH", f"/tools/{CREATE}", {"hidden": True})
+        assert names(admin.read("/tools?q=open+issue&state=hidden")) == [CREATE]
+        assert CREATE not in names(admin.read("/tools?q=open+issue"))
+
+    def test_agent_finds_what_its_policy_shows_and_no_more(self, narrow: Agent) -> None:
+        assert names(narrow.read("/tools?q=message+issue")) == ["mcp__slack__send_message"]
+        assert names(narrow.read("/tools?q=issue")) == []
 
     def test_agent_sees_its_policys_tools_and_decisions_only(self, narrow: Agent) -> None:
         assert names(narrow.read("/tools")) == ["mcp__slack__send_message"]
@@ -87,11 +110,31 @@ class TestTools:
         }
         assert Change.objects.filter(subject="tool", actor__startswith="key tester").count() == 1
 
+    def test_admin_sets_tags_as_a_whole_and_takes_them_back(self, admin: Agent) -> None:
+        path = f"/tools/{CREATE}"
+        assert admin.call("PATCH", path, {"tags": ["work", " first  aid "]}).json()["tags"] == [
+            "first aid",
+            "work",
+        ]
+        assert admin.call("PATCH", path, {"tags": ["work"]}).json()["tags"] == ["work"]
+        assert admin.call("PATCH", path, {"loading": "always"}).json()["tags"] == ["work"]
+        change = Change.objects.filter(subject="tool", after={"tags": ["work"]}).get()
+        undo.undo_change(change=change, actor=COMMAND_LINE)
+        assert admin.read(path)["tags"] == ["first aid", "work"]
+        assert admin.call("PATCH", path, {"tags": ["x" * 41]}).status_code == 422
+
+    def test_tags_alone_ask_for_no_decisions(self, admin: Agent) -> None:
+        Job.objects.all().delete()
+        admin.call("PATCH", f"/tools/{CREATE}", {"tags": ["work"]})
+        assert not Job.objects.exists()
+
+    @pytest.mark.parametrize("query", ["", "?q=issue"])
     def test_number_of_queries_does_not_grow_with_the_page(
-        self, admin: Agent, django_assert_max_num_queries: Any
+        self, admin: Agent, django_assert_max_num_queries: Any, query: str
     ) -> None:
-        with django_assert_max_num_queries(4):
-            admin.read("/tools")
+        admin.read(f"/tools{query}")
+        with django_assert_max_num_queries(6 if query else 4):
+            admin.read(f"/tools{query}")
 
 
 class TestServers:
@@ -109,6 +152,17 @@ class TestServers:
         assert names(shown) == ["slack"]
         assert shown["items"][0]["settings"] is None
         assert (shown["items"][0]["tools"], shown["items"][0]["status"]) == (1, "waiting")
+
+    def test_admin_sets_how_often_a_server_is_asked(self, admin: Agent) -> None:
+        made = {"name": "api", "url": "https://mcp.test/", "refreshIntervalSeconds": 60}
+        assert admin.post("/servers", made, status=201)["settings"]["refreshIntervalSeconds"] == 60
+        changed = admin.call("PATCH", "/servers/api", {"refreshIntervalSeconds": 120}).json()
+        assert changed["settings"]["refreshIntervalSeconds"] == 120
+        assert (
+            admin.call("PATCH", "/servers/api", {"enabled": True}).json()["settings"] == changed["settings"]
+        )
+        for wrong in (9, 2**31 - 1):
+            assert admin.call("PATCH", "/servers/api", {"refreshIntervalSeconds": wrong}).status_code == 422
 
     def test_masked_secret_sent_back_keeps_its_value(self, admin: Agent) -> None:
         headers = {"Authorization": "Bearer s3cr3t-value-0123456789"}
@@ -160,6 +214,27 @@ class TestServers:
         answer = admin.call("POST", "/servers", body)
         assert answer.status_code == 422
         assert not Server.objects.filter(name="x").exists()
+
+
+class TestNameWithASlash:
+    PATH = "/servers/io.example%2Fnotes"
+
+    def test_every_operation_on_a_server_takes_it(self, admin: Agent) -> None:
+        admin.post("/servers", {"name": "io.example/notes", "url": "https://mcp.test/"}, status=201)
+        assert admin.read(self.PATH)["name"] == "io.example/notes"
+        assert admin.call("PATCH", self.PATH, {"deferLoading": True}).json()["deferLoading"] is True
+        assert admin.post(f"{self.PATH}/refresh", {}, status=202)["server"] == "io.example/notes"
+        assert admin.read(f"{self.PATH}/refresh")["state"] == "waiting"
+        assert admin.call("DELETE", self.PATH).status_code == 204
+        assert admin.get(self.PATH).status_code == 404
+
+    def test_its_tools_are_found_by_name_and_by_server(self, admin: Agent) -> None:
+        admin.post("/servers", {"name": "io.example/notes", "tools": [{"name": "wave"}]}, status=201)
+        follow()
+        listed = names(admin.read("/tools?server=io.example/notes"))
+        assert listed == ["mcp__io_example_notes__wave"]
+        assert names(admin.read("/tools?q=wave&server=io.example%2Fnotes")) == listed
+        assert admin.read(f"/tools/{listed[0]}")["server"] == "io.example/notes"
 
 
 class TestPolicies:

@@ -9,7 +9,16 @@ from django.db import IntegrityError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
-from catalog.models import Change, Policy, RefreshRun, ToolRevision, ToolTag
+from catalog.models import (
+    Change,
+    Policy,
+    RefreshRun,
+    SavedQuery,
+    SavedResult,
+    SavedRun,
+    ToolRevision,
+    ToolTag,
+)
 from sessions.models import AgentSession, ApiKey, LoadedTool
 from tests.rows import make_policy, make_server, make_tool
 
@@ -34,6 +43,18 @@ def _load_twice() -> None:
 def _run_backwards() -> None:
     now = timezone.now()
     RefreshRun.objects.create(server=make_server(), started_at=now, finished_at=now - timedelta(seconds=1))
+
+
+def _save(query: str) -> SavedQuery:
+    return SavedQuery.objects.create(policy=Policy.objects.get(slug="default"), query=query, expected=[])
+
+
+def _run_saved(**values: Any) -> SavedRun:
+    state = {"at": timezone.now(), "catalog_version": 1, "policy_version": 1}
+    counts = {"queries": 1, "passed": 1, "recall": 1.0}
+    return SavedRun.objects.create(
+        **{"policy": Policy.objects.get(slug="default"), **state, **counts, **values}
+    )
 
 
 BROKEN: dict[str, Callable[[], object]] = {
@@ -61,6 +82,15 @@ BROKEN: dict[str, Callable[[], object]] = {
     "change without an actor": lambda: Change.objects.create(
         actor="", subject="tool", name="a", action="changed"
     ),
+    "saved query without words": lambda: _save(""),
+    "query saved twice for a policy": lambda: [_save("a") for _ in range(2)],
+    "two runs of one state": lambda: [_run_saved() for _ in range(2)],
+    "run that passes more than it asks": lambda: _run_saved(passed=2),
+    "run that finds more than there is": lambda: _run_saved(recall=1.5),
+    "query twice in a run": lambda: [
+        SavedResult.objects.create(run=run, saved_query=saved, places={}, passed=True, recall=1)
+        for run, saved in [(_run_saved(), _save("a"))] * 2
+    ],
     "key with a rate of zero": lambda: ApiKey.objects.create(
         name="k", prefix="p", digest="d", policy=make_policy(), rate_limit_per_minute=0
     ),

@@ -1,5 +1,6 @@
 """A job is a row: claimed by one worker at a time, given up by a dead one, run until it is done."""
 
+import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -150,6 +151,18 @@ class TestRun:
         monkeypatch.setattr(jobs, "_held", lambda job: Held())
         with jobs.keep_held(held):
             wait_for(lambda: len(renewals) == 3, within_seconds=10)
+
+    def test_stuck_attempt_loses_its_hold(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(jobs, "RENEW_EVERY_SECONDS", 0.0)
+        monkeypatch.setattr(jobs, "LONGEST_ATTEMPT", timedelta(0))
+        renewals: list[Job] = []
+        monkeypatch.setattr(jobs, "_renew", renewals.append)
+        job = jobs.claim_job(job_id=jobs.request_job(kind=REFRESH).pk, holder="worker-a")
+        assert job is not None
+        name = f"hold-job-{job.pk}"
+        with jobs.keep_held(job):
+            wait_for(lambda: name not in {thread.name for thread in threading.enumerate()}, within_seconds=10)
+        assert not renewals
 
     def test_renewal_that_fails_once_is_tried_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
         job = jobs.request_job(kind=REFRESH)

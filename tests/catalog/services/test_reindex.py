@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from catalog.domain.definitions import Definition
-from catalog.models import CatalogVersion, Job, Server
+from catalog.models import CatalogVersion, Job, Server, Tool
 from catalog.models.jobs import JobKind
 from catalog.search import generations, index
 from catalog.services import reindex, tools
@@ -55,6 +55,16 @@ class TestBringUpToDate:
         Server.objects.filter(name="other").delete()
         reindex.bring_up_to_date()
         assert names_in(index_folder) == ["alpha"]
+
+    def test_index_of_another_database_is_not_trusted(self, index_folder: Path) -> None:
+        server = make_server()
+        make_tool(server=server, name="alpha")
+        make_tool(server=server, name="beta")
+        reindex.bring_up_to_date()
+        Tool.objects.update(version=0)
+        Tool.objects.filter(name="alpha").update(name="other")
+        reindex.bring_up_to_date()
+        assert names_in(index_folder) == ["beta", "other"]
 
     def test_nothing_new_leaves_the_index_as_it_is(self, index_folder: Path) -> None:
         make_tool()

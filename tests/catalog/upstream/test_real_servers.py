@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, Limits, Listing
 from tests.catalog.upstream.conftest import AT_HOME, list_with_sdk
 from tests.servers.installed import EVERYTHING, STDIO_SERVERS, RealServer, require_installed
+from tests.workers import find_free_port
 
 pytestmark = pytest.mark.servers
 
@@ -49,9 +49,8 @@ def test_stdio_lists_what_the_sdk_lists(server: RealServer) -> None:
 
 @contextmanager
 def run_everything(transport: str) -> Iterator[int]:
-    """The everything server over HTTP, on a port that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = int(free.getsockname()[1])
+    """The everything server over HTTP; gives its port."""
+    port = find_free_port()
     command = [EVERYTHING.command, *EVERYTHING.args, transport]
     environment = {**os.environ, "PORT": str(port)}
     with subprocess.Popen(

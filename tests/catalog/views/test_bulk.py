@@ -2,13 +2,14 @@
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from catalog.access import Role
 from catalog.domain.choices import Loading
 from catalog.models import Change, Tool, ToolTag
 from catalog.services import decisions
 from tests.pages import HTMX, broken_rules, signed_in, text_of, visible_text
-from tests.rows import make_server, make_tool
+from tests.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -61,6 +62,26 @@ class TestLook:
         assert "0 tokens, now 1,000" in visible_text(hidden)
         shown = client.post(ticked(tools), {"visibility": "shown"}, headers=HTMX)
         assert "2,000 tokens, now 1,000" in visible_text(shown)
+
+    def test_tells_what_flips_under_each_policy(self, tools: list[Tool]) -> None:
+        make_policy(slug="eager", mode="off")
+        page = visible_text(
+            signed_in(Role.EDITOR).post(ticked(tools[:2]), {"loading": "always"}, headers=HTMX)
+        )
+        assert "default 2 tools flip 0 → 2,000 tokens" in page
+        assert "eager Nothing flips 3,000 tokens" in page
+
+    def test_tags_flip_nothing(self, tools: list[Tool]) -> None:
+        response = signed_in(Role.EDITOR).post(ticked(tools), {"add_tags": "docs"}, headers=HTMX)
+        assert "Nothing flips: tags are for filtering" in visible_text(response)
+
+    def test_costs_the_same_queries_for_many_tools(
+        self, tools: list[Tool], django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        client = signed_in(Role.EDITOR)
+        for chosen in (tools[:1], tools):
+            with django_assert_num_queries(9):
+                client.post(ticked(chosen), {"loading": "always"}, headers=HTMX)
 
     def test_without_script_it_is_a_page(self, tools: list[Tool]) -> None:
         response = signed_in(Role.EDITOR).post(ticked(tools), {"loading": "always", "step": "look"})

@@ -1,6 +1,7 @@
 """The page of the change record."""
 
-from datetime import timedelta
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -55,6 +56,42 @@ def test_filters_by_when(when: str, found: list[str]) -> None:
     assert sorted(names_on(signed_in(Role.VIEWER).get(f"/changes/?when={when}"))) == found
 
 
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("first_day=2026-03-02", ["late", "second"]),
+        ("last_day=2026-03-02", ["first", "second"]),
+        ("first_day=2026-03-02&last_day=2026-03-02", ["second"]),
+        ("first_day=yesterday", ["first", "late", "second"]),
+        ("last_day=9999-12-31", ["first", "late", "second"]),
+        ("first_day=2026-03-01&when=1", []),
+    ],
+)
+def test_filters_by_day(query: str, found: list[str]) -> None:
+    for name, at in (
+        ("first", datetime(2026, 3, 1, 23, 59, 59, tzinfo=UTC)),
+        ("second", datetime(2026, 3, 2, 23, 59, 59, tzinfo=UTC)),
+        ("late", datetime(2026, 3, 3, tzinfo=UTC)),
+    ):
+        Change.objects.filter(pk=make_change(name=name).pk).update(at=at)
+    assert sorted(names_on(signed_in(Role.VIEWER).get(f"/changes/?{query}"))) == found
+
+
+def test_names_lead_to_what_changed() -> None:
+    make_change(name="a/b", subject=Subject.SERVER)
+    make_change(name="gone", subject=Subject.SERVER, action=Action.DELETED)
+    make_change(name="coder (1234)", subject=Subject.KEY)
+    make_change(name="no / policy", subject=Subject.POLICY)
+    make_change(
+        name="16 tools",
+        subject=Subject.TOOL,
+        before={"loading": {"defer": [1]}},
+        after={"loading": {"always": [1]}},
+    )
+    page = text_of(signed_in(Role.VIEWER).get("/changes/"))
+    assert re.findall(r'<a class="name" href="([^"]+)"', page) == ["/servers/a/b/"]
+
+
 class TestUndo:
     def test_is_offered_to_editors_where_it_can_be(self) -> None:
         undoable = make_change(before={"enabled": True}, after={"enabled": False})
@@ -63,6 +100,12 @@ class TestUndo:
         assert page.count("/undo/") == 1
         assert f"/changes/{undoable.pk}/undo/" in page
         assert "/undo/" not in text_of(signed_in(Role.VIEWER).get("/changes/"))
+
+    def test_change_of_a_model_is_for_admins_to_undo(self) -> None:
+        change = make_change(subject=Subject.MODEL, name="claude-*", action=Action.CREATED)
+        assert f"/changes/{change.pk}/undo/" in text_of(signed_in(Role.ADMIN).get("/changes/"))
+        assert "/undo/" not in text_of(signed_in(Role.EDITOR).get("/changes/"))
+        assert signed_in(Role.EDITOR).post(f"/changes/{change.pk}/undo/").status_code == 403
 
     def test_takes_back_and_leads_back(self) -> None:
         server = make_server(enabled=False)

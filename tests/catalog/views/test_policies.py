@@ -74,6 +74,16 @@ class TestDetail:
         assert "1 the first that was kept toolsearch" in page
         assert "Roll back" not in page
 
+    def test_long_history_is_cut_and_can_be_had_whole(self) -> None:
+        mine = make_policy(slug="mine", max_results=1)
+        for number in range(2, policies.VERSION_ROWS + 4):
+            policy_services.change_policy(policy=mine, changed={"max_results": number}, actor=COMMAND_LINE)
+        client = signed_in(Role.VIEWER)
+        cut, whole = client.get("/policies/mine/"), client.get("/policies/mine/?versions=all")
+        assert "20 of 23 versions" in visible_text(cut)
+        assert "first that was kept" not in visible_text(cut)
+        assert "first that was kept" in visible_text(whole)
+
     def test_tells_what_its_agents_pay_and_the_readings(self) -> None:
         make_policy(slug="mine", mode="auto", threshold_unit="tools", threshold=2)
         make_tool(server=make_server(defer_loading=False), name="aa", description="x" * 3996)

@@ -5,7 +5,7 @@ from django.test import Client
 
 from catalog.access import Role
 from catalog.forms.policies import PolicyForm
-from catalog.models import Job, Policy, PolicyVersion
+from catalog.models import Change, Job, Policy, PolicyVersion
 from catalog.models.jobs import JobKind
 from catalog.selectors.facts import read_policy
 from catalog.services import decisions, policies
@@ -20,7 +20,7 @@ EDIT, PREVIEW = "/policies/default/edit/", "/policies/default/preview/"
 
 def values_of(policy: Policy, **changed: object) -> dict[str, object]:
     """What the browser would send for the form as it stands, and with what one typed."""
-    form = PolicyForm.of(policy)
+    form = PolicyForm.of(read_policy(policy))
     values = {name: form[name].value() for name in form.fields}
     sent = {name: "\n".join(value) if isinstance(value, list) else value for name, value in values.items()}
     return {name: value for name, value in (sent | changed).items() if value not in (None, False)}
@@ -93,6 +93,33 @@ class TestEditor:
         assert "Nothing flips" in visible_text(page)
         assert not broken_rules(page)
 
+    def test_name_of_a_tool_is_refused_for_the_search_tool(self) -> None:
+        tool = make_tool(server=make_server(name="s"), name="find")
+        values = values_of(default(), search_tool_name=tool.qualified_name)
+        response = signed_in(Role.EDITOR).post(EDIT, values)
+        assert response.status_code == 422
+        assert "the search tool needs one of its own" in visible_text(response)
+        assert default().version == 1
+
+    def test_save_can_be_undone_from_its_toast(self) -> None:
+        client = signed_in(Role.EDITOR)
+        response = client.post(EDIT, values_of(default(), mode="off"), follow=True)
+        client.post(f"/changes/{Change.objects.get().pk}/undo/")
+        assert f"/changes/{Change.objects.earliest('pk').pk}/undo/" in text_of(response)
+        assert default().mode == "always"
+
+    def test_version_is_opened_with_what_going_back_would_flip(self) -> None:
+        make_tool()
+        policies.change_policy(policy=default(), changed={"mode": "off"}, actor=COMMAND_LINE)
+        client = signed_in(Role.EDITOR)
+        page = client.get(f"{EDIT}?version=1")
+        assert "As it was in version 1" in visible_text(page)
+        assert "1 tool flips" in visible_text(page)
+        assert page.context["form"]["mode"].value() == "always"
+        assert default().mode == "off"
+        for unknown in ("7", "x"):
+            assert client.get(f"{EDIT}?version={unknown}").status_code == 404
+
     def test_others_are_refused(self, client: Client) -> None:
         assert client.get(EDIT).status_code == 302
         assert signed_in(Role.VIEWER).get(EDIT).status_code == 403
@@ -121,9 +148,19 @@ class TestPreview:
         response = signed_in(Role.EDITOR).post(PREVIEW, values_of(default(), **changed), headers=HTMX)
         chart = response.context["chart"]
         assert [bar.is_in_force for bar in chart.bars] == [True, False]
-        assert chart.mark_percent == 20.0
-        assert [bar.x_percent for bar in chart.bars] == [0.0, 80.0]
+        assert (chart.mark_percent, chart.saved_percent) == (8.0, 80.0)
+        assert [bar.x_percent for bar in chart.bars] == [0.0, 32.0]
         assert "Below 4,000 characters, 1 tool waits and 0 tokens are sent" in visible_text(response)
+
+    def test_saved_threshold_stays_on_the_curve_while_another_is_tried(self) -> None:
+        make_tool(name="read", description="x" * 3994)
+        client, here = signed_in(Role.EDITOR), values_of(default(), threshold="10000")
+        moved = client.post(PREVIEW, {**here, "threshold": "20000"}, headers=HTMX)
+        assert (moved.context["chart"].mark_percent, moved.context["chart"].saved_percent) == (80.0, 40.0)
+        assert "now 10,000" in visible_text(moved)
+        assert "now 10,000" not in visible_text(client.post(PREVIEW, here, headers=HTMX))
+        other_unit = client.post(PREVIEW, {**here, "threshold_unit": "tools", "threshold": "3"}, headers=HTMX)
+        assert other_unit.context["chart"].saved_percent is None
 
     def test_mistake_is_part_of_the_answer(self) -> None:
         values = values_of(default(), max_results="99", mode="sometimes")

@@ -7,7 +7,7 @@ from catalog.access import Role
 from catalog.domain.choices import Transport
 from catalog.models import Change, Server, Tool
 from tests.pages import HTMX, broken_rules, signed_in, text_of, visible_text
-from tests.rows import make_server, make_tool
+from tests.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -31,6 +31,12 @@ class TestLoading:
         assert 'value="load" checked' in text_of(response)
         github.refresh_from_db()
         assert github.defer_loading is None
+
+    def test_look_tells_what_flips_under_each_policy(self, github: Server) -> None:
+        make_policy(slug="eager", mode="off")
+        page = visible_text(signed_in(Role.EDITOR).get(f"{ADDRESS}loading/?defer=load", headers=HTMX))
+        assert "default 1 tool flips 0 → 1,000 tokens" in page
+        assert "eager Nothing flips 1,000 tokens" in page
 
     def test_look_without_script_is_a_page(self, github: Server) -> None:
         response = signed_in(Role.EDITOR).get(f"{ADDRESS}loading/?defer=load")

@@ -8,12 +8,15 @@ from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 from catalog import tasks
 from catalog.access import Role
 from catalog.domain.choices import Transport
+from catalog.domain.definitions import Definition
 from catalog.models import Job, Server
 from catalog.models.jobs import JobState
+from catalog.services.tools import store_definitions
 from tests.pages import HTMX, signed_in, text_of, visible_text
 from tests.rows import make_job, make_run, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
+DETAIL_QUERIES = 18
 
 
 def make_stdio_server(**values: object) -> Server:
@@ -66,7 +69,7 @@ class TestList:
         client = signed_in(Role.VIEWER)
         by_name = text_of(client.get("/servers/?sort=name"))
         assert by_name.index("/servers/aaa/") < by_name.index("/servers/bbb/")
-        for order in ("size", "nonsense"):
+        for order in ("size", "nonsense", "-name"):
             by_size = text_of(client.get(f"/servers/?sort={order}"))
             assert by_size.index("/servers/bbb/") < by_size.index("/servers/aaa/")
 
@@ -80,8 +83,23 @@ class TestList:
             make_tool()
         client = signed_in(Role.VIEWER)
         client.get("/servers/")
-        with django_assert_num_queries(8):
+        with django_assert_num_queries(9):
             client.get("/servers/")
+
+    @pytest.mark.parametrize(("role", "offered"), [(Role.VIEWER, False), (Role.EDITOR, True)])
+    def test_each_row_offers_a_refresh_to_editors(self, role: Role, offered: bool) -> None:
+        make_stdio_server(name="files")
+        make_server(name="snapshot")
+        page = text_of(signed_in(role).get("/servers/"))
+        assert ('aria-label="Refresh files now"' in page) is offered
+        assert "Refresh snapshot now" not in page
+
+    def test_row_of_a_server_being_refreshed_polls(self) -> None:
+        server = make_stdio_server(name="files")
+        make_job(subject=server.pk)
+        page = text_of(signed_in(Role.EDITOR).get("/servers/"))
+        assert 'hx-get="/servers/files/refresh/?from=list" hx-trigger="every 1s"' in page
+        assert "refreshing…" in page
 
     def test_needs_sign_in_and_a_role(self, client: Client) -> None:
         assert client.get("/servers/").headers["Location"].startswith("/sign-in/")
@@ -106,9 +124,39 @@ class TestDetail:
         )
         make_run(server=server, error_code="not_found", error="The command was not found.")
         page = visible_text(signed_in(Role.VIEWER).get("/servers/files/"))
-        assert page.count("The command was not found.") == 2
+        assert page.count("The command was not found.") == 3  # on top, in the log, in the history
         assert "3 attempts in a row" in page
         assert "no such file" in page
+
+    def test_definition_changes_are_a_diff_newest_first(self) -> None:
+        server = make_server(name="files")
+        for words in ("Reads a file.", "Reads one file.", "Reads one file or folder."):
+            definitions = [Definition(name="read", description=words), Definition(name="same")]
+            store_definitions(server=server, definitions=definitions, now=timezone.now())
+        page = text_of(signed_in(Role.VIEWER).get("/servers/files/"))
+        assert "Reads <del>a</del><ins>one</ins> file." in page
+        assert page.index("<ins> or folder</ins>") < page.index("<ins>one</ins>")
+        assert "/tools/mcp__files__read/#revisions" in page
+        assert "/tools/mcp__files__same/#revisions" not in page
+
+    def test_server_whose_definitions_never_changed_is_told_so(self) -> None:
+        make_tool(server=make_server(name="files"))
+        assert "every definition is as it was first seen" in visible_text(
+            signed_in(Role.VIEWER).get("/servers/files/")
+        )
+
+    def test_costs_the_same_queries_for_many_tools_and_changes(
+        self, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        server = make_stdio_server(name="files")
+        client = signed_in(Role.VIEWER)
+        for count in (5, 30):
+            for words in ("Old.", "New."):
+                definitions = [Definition(name=f"t{n}", description=f"{words} {count}") for n in range(count)]
+                store_definitions(server=server, definitions=definitions, now=timezone.now())
+            client.get("/servers/files/")
+            with django_assert_num_queries(DETAIL_QUERIES):
+                client.get("/servers/files/")
 
     @pytest.mark.parametrize(
         "name", ["two words", "org.example/weather", "a?b#c", "50%", "naïve", "..x", "refresh", "<b>"]
@@ -180,7 +228,58 @@ class TestRefresh:
 
     def test_without_script_one_is_led_back(self) -> None:
         make_stdio_server(name="files")
-        assert signed_in(Role.VIEWER).get("/servers/files/refresh/").headers["Location"] == "/servers/files/"
+        client = signed_in(Role.EDITOR)
+        assert client.get("/servers/files/refresh/").headers["Location"] == "/servers/files/"
+        response = client.post("/servers/files/refresh/", {"from": "list"})
+        assert response.headers["Location"] == "/servers/"
+
+    def test_row_of_the_list_gets_its_own_part(self) -> None:
+        server = make_stdio_server(name="files")
+        client = signed_in(Role.EDITOR)
+        asked = client.post("/servers/files/refresh/", {"from": "list"}, headers=HTMX)
+        assert f'id="refreshed-{server.pk}" hx-get="/servers/files/refresh/?from=list"' in text_of(asked)
+        Job.objects.update(state=JobState.DONE)
+        ended = client.get("/servers/files/refresh/?from=list", headers=HTMX)
+        assert ended.status_code == 286
+        assert "every 1s" not in text_of(ended)
+
+    def test_log_tells_each_attempt_in_plain_words(self) -> None:
+        server = make_stdio_server(name="files", stderr_tail="warming up")
+        job = make_job(subject=server.pk, attempts=2)
+        make_run(server=server, job=job, error_code="x", error="The command was not found.")
+        rejected = [{"name": "bad", "why": "it has no name"}]
+        make_run(server=server, job=job, added=3, unchanged=1, rejected=rejected)
+        response = signed_in(Role.VIEWER).get("/servers/files/refresh/", headers=HTMX)
+        told = visible_text(response)
+        assert 'id="refresh-log" aria-labelledby="refresh-log-title" hx-swap-oob="true"' in text_of(response)
+        for words in (
+            "Asked for.",
+            "The command was not found. (after 2.0 s)",
+            "Kept out bad: it has no name",
+            "Answered after 2.0 s: 3 added, 1 unchanged.",
+            "Due again: attempt 3 of 5.",
+            "warming up",
+        ):
+            assert words in told
+
+    @pytest.mark.parametrize(
+        ("values", "words"),
+        [
+            ({}, "Waiting for a worker."),
+            ({"state": "running", "held_by": "w", "attempts": 1}, "asking the server: attempt 1 of 5"),
+            ({"state": "failed", "attempts": 5}, "Given up after 5 attempts."),
+        ],
+    )
+    def test_log_ends_with_where_the_job_stands(self, values: dict[str, object], words: str) -> None:
+        server, now = make_stdio_server(name="files"), timezone.now()
+        times = {"started_at": now, "held_until": now} if "held_by" in values else {"finished_at": now}
+        make_job(subject=server.pk, **times, **values)
+        assert words in visible_text(signed_in(Role.VIEWER).get("/servers/files/refresh/", headers=HTMX))
+
+    def test_log_of_a_forgotten_job_is_its_last_attempt(self) -> None:
+        make_run(server=make_stdio_server(name="files"), added=1)
+        page = visible_text(signed_in(Role.VIEWER).get("/servers/files/"))
+        assert "Answered after 2.0 s: 1 added." in page
 
     def test_viewer_is_refused(self) -> None:
         make_stdio_server(name="files")

@@ -11,12 +11,13 @@ from catalog.access import Role
 from catalog.domain.choices import Loading
 from catalog.domain.definitions import Definition
 from catalog.models import Change, Policy, Tool, ToolTag
-from catalog.services import decisions
+from catalog.services import decisions, followers
 from catalog.services.tools import store_definitions
 from tests.pages import HTMX, signed_in, text_of, visible_text
 from tests.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
+DETAIL_QUERIES = 17
 SCHEMA = {
     "type": "object",
     "properties": {"path": {"type": "string", "description": "Where the file is."}},
@@ -74,6 +75,9 @@ class TestList:
             ("size", ["c", "a", "b"]),
             ("server", ["b", "c", "a"]),
             ("changed", ["a", "c", "b"]),
+            ("-name", ["a", "c", "b"]),
+            ("-size", ["b", "a", "c"]),
+            ("-nonsense", ["c", "a", "b"]),
         ],
     )
     def test_sorts(self, sort: str, order: list[str]) -> None:
@@ -82,6 +86,14 @@ class TestList:
         make_tool(server=first, name="c", description="x" * 90)
         make_tool(server=second, name="a", description="x" * 50)
         assert names_on(signed_in(Role.VIEWER).get(f"/tools/?sort={sort}")) == order
+
+    def test_second_click_turns_the_order_round(self) -> None:
+        make_tool()
+        client = signed_in(Role.VIEWER)
+        once, twice = text_of(client.get("/tools/?sort=name")), text_of(client.get("/tools/?sort=-name"))
+        assert 'aria-sort="ascending"><a id="sort-name" href="?sort=-name"' in once
+        assert 'aria-sort="descending"><a id="sort-name" href="?sort=name"' in twice
+        assert 'href="?sort=size"' in twice
 
     def test_pages_hold_fifty_and_keep_the_filter(self) -> None:
         server = make_server(name="files")
@@ -215,6 +227,35 @@ class TestDetail:
         assert f'action="/tools/{tool.qualified_name}/settings/"' in as_editor
         assert 'value="defer" checked' in as_editor
 
+    def test_gives_advice_with_what_to_do(self) -> None:
+        make_tool(server=make_server(name="jira"), name="createIssue", description="Open a ticket.")
+        tool = make_tool(server=make_server(name="github"), name="create_issue", input_schema={"oneOf": [{}]})
+        followers.bring_up_to_date()
+        response = signed_in(Role.VIEWER).get(tool.get_absolute_url())
+        page = visible_text(response)
+        assert 'href="/tools/mcp__jira__createIssue/"' in text_of(response)
+        assert "The schema has oneOf at its root, which model APIs refuse." in page
+        assert "It has the same name as jira/createIssue." in page
+        assert "There is no description. Only the name" in page
+
+    def test_good_definition_is_told_so(self) -> None:
+        tool = make_tool(name="read_file", description="Read a file from the disk.", input_schema=SCHEMA)
+        followers.bring_up_to_date()
+        assert "None: it says what it does" in visible_text(
+            signed_in(Role.VIEWER).get(tool.get_absolute_url())
+        )
+
+    def test_costs_the_same_queries_in_a_large_catalog(
+        self, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        tool = make_tool()
+        client = signed_in(Role.VIEWER)
+        for count in (1, 60):
+            _make_many(make_server(), count)
+            client.get(tool.get_absolute_url())  # reads once which tools are listed
+            with django_assert_num_queries(DETAIL_QUERIES):
+                client.get(tool.get_absolute_url())
+
     def test_missing_tool(self) -> None:
         response = signed_in(Role.VIEWER).get("/tools/nothing/")
         assert response.status_code == 404
@@ -237,10 +278,32 @@ class TestSettings:
         assert f"Saved the settings of {tool.name}." in visible_text(response)
         assert Change.objects.get(name=tool.qualified_name).actor.startswith("editor")
 
+    def test_tags_are_set_and_the_change_can_be_undone_from_the_toast(self) -> None:
+        tool = make_tool()
+        client = signed_in(Role.EDITOR)
+        address = f"/tools/{tool.qualified_name}/settings/"
+        response = client.post(address, {"loading": "inherit", "tags": "team a, docs,"}, follow=True)
+        assert sorted(tool.tags.values_list("name", flat=True)) == ["docs", "team a"]
+        assert 'value="docs, team a"' in text_of(response)
+        change = Change.objects.get()
+        assert f'action="/changes/{change.pk}/undo/"' in text_of(response)
+        client.post(f"/changes/{change.pk}/undo/")
+        assert not tool.tags.exists()
+
+    def test_nothing_different_is_told_without_an_undo(self) -> None:
+        tool = make_tool()
+        client = signed_in(Role.EDITOR)
+        address = f"/tools/{tool.qualified_name}/settings/"
+        client.post(address, {"loading": "always"}, follow=True)
+        response = client.post(address, {"loading": "always"}, follow=True)
+        assert "nothing was changed" in visible_text(response)
+        assert "/undo/" not in text_of(response)
+
     @pytest.mark.parametrize(
         ("values", "message"),
         [
             ({"loading": "sometimes"}, "Select a valid choice"),
+            ({"loading": "always", "tags": "x" * 41}, "each at most 40 characters"),
             ({"loading": "always", "keywords": "x" * 61}, "each at most 60 characters"),
         ],
     )

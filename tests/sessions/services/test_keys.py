@@ -33,6 +33,11 @@ class TestCreate:
         policy = make_policy()
         assert keys.create_key(name="agent", actor=COMMAND_LINE, policy=policy).key.policy == policy
 
+    @pytest.mark.parametrize("limit", ["rate_limit_per_minute", "max_sessions"])
+    def test_limit_is_at_least_one(self, limit: str) -> None:
+        with pytest.raises(InvalidInput, match=limit):
+            keys.create_key(name="agent", actor=COMMAND_LINE, **{limit: 0})  # type: ignore[arg-type]
+
     @pytest.mark.parametrize("name", ["", "   ", "x" * 101])
     def test_needs_a_name(self, name: str) -> None:
         with pytest.raises(InvalidInput):

@@ -86,9 +86,34 @@ class TestCreate:
         assert key.expires_at is not None
         assert timedelta(days=29) < key.expires_at - timezone.now() <= timedelta(days=30)
 
+    def test_limits_are_taken_shown_and_recorded(self) -> None:
+        client = signed_in(Role.ADMIN)
+        client.post("/keys/", {**NEW_KEY, "rate_limit_per_minute": "1,200", "max_sessions": "3"})
+        key = ApiKey.objects.get()
+        assert (key.rate_limit_per_minute, key.max_sessions) == (1_200, 3)
+        assert "1,200 requests a minute · at most 3 sessions" in visible_text(client.get("/keys/"))
+        recorded = Change.objects.get().after
+        assert (recorded["rate_limit_per_minute"], recorded["max_sessions"]) == (1_200, 3)
+
+    def test_no_limits_unless_they_are_given(self) -> None:
+        signed_in(Role.ADMIN).post("/keys/", NEW_KEY)
+        key = ApiKey.objects.get()
+        assert (key.expires_at, key.rate_limit_per_minute, key.max_sessions) == (None, None, None)
+        assert Change.objects.get().after == {"scope": "agent", "policy": "default"}
+
     @pytest.mark.parametrize(
         "wrong",
-        [{"name": ""}, {"name": "  "}, {"policy": "nowhere"}, {"scope": "root"}, {"lifetime_days": "1"}],
+        [
+            {"name": ""},
+            {"name": "  "},
+            {"policy": "nowhere"},
+            {"scope": "root"},
+            {"lifetime_days": "1"},
+            {"rate_limit_per_minute": "0"},
+            {"rate_limit_per_minute": "many"},
+            {"max_sessions": "-1"},
+            {"max_sessions": "99999999999"},
+        ],
     )
     def test_mistake_is_told_and_makes_no_key(self, wrong: dict[str, str]) -> None:
         response = signed_in(Role.ADMIN).post("/keys/", {**NEW_KEY, **wrong})

@@ -2,26 +2,28 @@
 
 import ipaddress
 import os
+import shutil
 import signal
-import socket
-import sys
 import threading
 import time
 import urllib.request
 from argparse import ArgumentParser
 from typing import Any
 
-import psycopg
 from django.conf import settings
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError
-from django.db import connection, connections
+from django.core.management.base import BaseCommand
+from django.db import connections
 
 from catalog.services import accounts, demo
-from toolsearch_site.supervisor import Part, Supervisor
+from toolsearch_site import nodes
+from toolsearch_site.parts import NodeRole, parts_of
+from toolsearch_site.starting import find_address, refuse_absent_database
+from toolsearch_site.supervisor import Supervisor
 
 READY_WITHIN_SECONDS = 60
 LABEL_WIDTH = 9
+ROLES = tuple(NodeRole)
 
 
 class Command(BaseCommand):
@@ -34,7 +36,7 @@ class Command(BaseCommand):
         parser.add_argument("--no-demo", action="store_true", help="start with an empty catalog")
 
     def handle(self, *, host: str, port: int, no_demo: bool, **options: Any) -> None:
-        listen_on = _find_address(host, port)
+        listen_on = find_address(host, port)
         if ipaddress.ip_address(listen_on).is_loopback:
             os.environ.setdefault("TOOLSEARCH_TLS", "off")
         self._prepare(with_demo=not no_demo)
@@ -43,17 +45,19 @@ class Command(BaseCommand):
         address = f"http://{_in_url(listen_on)}:{port}"
         if sign_in is not None:
             self._say_sign_in(sign_in)
-        supervisor = Supervisor(_parts(listen_on, port), say=self._say)
+        supervisor = Supervisor(parts_of(ROLES, host=listen_on, port=port), say=self._say)
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, lambda *_: supervisor.stop())
         threading.Thread(target=self._announce, args=(address, sign_in), daemon=True).start()
+        nodes.tell_until(supervisor.stopping, ROLES)
         supervisor.run()
         self._say("up", "stopped")
 
     def _prepare(self, *, with_demo: bool) -> None:
-        _refuse_absent_database()
+        refuse_absent_database()
         call_command("migrate", interactive=False, verbosity=0)
         call_command("collectstatic", interactive=False, verbosity=0)
+        shutil.rmtree(settings.METRICS_FOLDER, ignore_errors=True)  # of processes that are gone
         if with_demo and demo.load_demo():
             self._say("up", "loaded the demo catalog")
 
@@ -73,50 +77,6 @@ class Command(BaseCommand):
         """One write per line: several threads share the terminal."""
         self.stdout.write(f"{label:<{LABEL_WIDTH}}| {line}\n", ending="")
         self.stdout.flush()
-
-
-def _parts(host: str, port: int) -> list[Part]:
-    celery = (sys.executable, "-m", "celery", "--app", "toolsearch_site", "--quiet")
-    granian = (sys.executable, "-m", "granian", "toolsearch_site.wsgi:application", "--interface", "wsgi")
-    listen = ("--host", host, "--port", str(port), "--workers", "2", "--blocking-threads", "4", "--no-ws")
-    # SIGTERM lets the web server take its own worker processes with it.
-    return [
-        Part("web", (*granian, *listen), orphan_signal=signal.SIGTERM),
-        Part("worker", (*celery, *_worker(queue="celery", threads=4))),
-        Part("refresher", (*celery, *_worker(queue=settings.REFRESH_QUEUE, threads=8))),
-        Part("scheduler", (*celery, "beat", "--pidfile", "")),
-    ]
-
-
-def _worker(*, queue: str, threads: int) -> tuple[str, ...]:
-    pool = ("worker", "--queues", queue, "--hostname", f"{queue}@%h", "--pool", "threads")
-    quiet = ("--loglevel", "INFO", "--without-gossip", "--without-mingle", "--without-heartbeat")
-    return (*pool, "--concurrency", str(threads), *quiet)
-
-
-def _find_address(host: str, port: int) -> str:
-    """The numeric address to listen on. Refuses one that is unknown or taken."""
-    if not 0 < port < 65536:
-        raise CommandError(f"--port {port} is not a port number from 1 to 65535")
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-    except OSError as error:
-        raise CommandError(f"cannot listen on {host} port {port}: {error.strerror}") from None
-    return str(address[0])
-
-
-def _refuse_absent_database() -> None:
-    """Ask once without the pool, which would try for ten seconds and then not say why."""
-    if connection.vendor != "postgresql":
-        return
-    try:
-        psycopg.connect(**{**connection.get_connection_params(), "connect_timeout": 5}).close()
-    except psycopg.Error as error:
-        why = str(error).strip().splitlines()[0]
-        raise CommandError(f"the database cannot be reached: {why}") from None
 
 
 def _in_url(host: str) -> str:

@@ -1,0 +1,28 @@
+"""Letters that look like others: a name may pass for a name it is not."""
+
+import re
+import unicodedata
+
+_CYRILLIC = dict(zip("асеіјѕорухԁԛԝһАВЕКМНОРСТХІЈЅУ", "aceijsopyxdqwhABEKMHOPCTXIJSY", strict=True))
+_GREEK = dict(zip("αινοργυκΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aivopyukABEZHIKMNOPTYX", strict=True))
+_LATIN_TWIN = str.maketrans(_CYRILLIC | _GREEK)
+_LATIN_LETTER = re.compile(r"[A-Za-z]")
+# In running text only a word of two alphabets is odd: units such as the Greek micro sign are not.
+MIXED_WORD = re.compile("(?P<found>[A-Za-z][а-яА-ЯіјѕІЈЅ]|[а-яА-ЯіјѕІЈЅ][A-Za-z])")
+
+
+def name_odd_letter(text: str) -> str:
+    """The text and what its first letter beyond ASCII is called: to the eye it is nothing special."""
+    odd = next((letter for letter in text if not letter.isascii()), "")
+    return f"{text} has a {unicodedata.name(odd, 'nameless character').lower()}" if odd else text
+
+
+def is_look_alike(name: str) -> bool:
+    """Whether a name mixes look-alikes into Latin letters, or is made of nothing else.
+
+    A name that is all of one other alphabet is a name like any other.
+    """
+    if name.isascii():
+        return False
+    plain = unicodedata.normalize("NFKC", name).translate(_LATIN_TWIN)
+    return plain != name and (plain.isascii() or bool(_LATIN_LETTER.search(name)))

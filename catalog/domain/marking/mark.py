@@ -1,0 +1,55 @@
+"""One mark: what was found, in which field, at which place, and what that means in plain words."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class MarkKind(StrEnum):
+    INSTRUCTION = "instruction"
+    TAGS = "tags"
+    INVISIBLE = "invisible"
+    DIRECTION = "direction"
+    CONTROL = "control"
+    MARKUP = "markup"
+    ENCODED = "encoded"
+    LOOK_ALIKE = "look_alike"
+    LONG = "long"
+
+
+MARK_WORDS: Mapping[MarkKind, str] = {
+    MarkKind.INSTRUCTION: "Looks like an instruction to the model",
+    MarkKind.TAGS: "Hidden text in tag characters",
+    MarkKind.INVISIBLE: "Invisible characters",
+    MarkKind.DIRECTION: "Characters that turn the reading direction",
+    MarkKind.CONTROL: "Control characters",
+    MarkKind.MARKUP: "Markup in place of plain text",
+    MarkKind.ENCODED: "A long encoded text",
+    MarkKind.LOOK_ALIKE: "Letters that look like others",
+    MarkKind.LONG: "Unusually long text",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """`field` is a path such as `inputSchema.properties.city.description`, `at` the place of the first find
+    in it, in characters; `count` says how many there are, `found` is the first of them, cut.
+    """
+
+    kind: MarkKind
+    field: str
+    at: int
+    count: int
+    found: str
+
+    @property
+    def words(self) -> str:
+        return MARK_WORDS[self.kind]
+
+    def to_mapping(self) -> dict[str, Any]:
+        return {**asdict(self), "kind": str(self.kind)}
+
+    @classmethod
+    def from_mapping(cls, kept: Mapping[str, Any]) -> "Mark":
+        return cls(MarkKind(kept["kind"]), kept["field"], kept["at"], kept["count"], kept["found"])

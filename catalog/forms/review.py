@@ -1,0 +1,27 @@
+"""The filter of the review, as it stands in the URL."""
+
+from django import forms
+
+from catalog.forms.filters import SELECT, FilterForm
+from catalog.selectors.review import ReviewFilter, Waiting
+
+WAITING_WORDS = {
+    "": "Everything",
+    Waiting.LOCKED: "Locked by quarantine",
+    Waiting.CHANGED: "Changed",
+    Waiting.NEW: "New",
+    Waiting.MARKED: "Marked",
+}
+
+
+class ReviewFilterForm(FilterForm):
+    server = forms.CharField(required=False, max_length=100)
+    waiting = forms.ChoiceField(
+        required=False,
+        choices=list(WAITING_WORDS.items()),
+        widget=forms.Select({**SELECT, "aria-label": "Why it waits"}),
+    )
+
+    def wanted(self) -> ReviewFilter:
+        waiting = self.value("waiting")
+        return ReviewFilter(server=self.value("server"), waiting=Waiting(waiting) if waiting else None)

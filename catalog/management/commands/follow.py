@@ -1,0 +1,26 @@
+"""`manage.py follow`: keep this node's search index up to date until stopped."""
+
+import signal
+from argparse import ArgumentParser
+from threading import Event
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from catalog.services import following
+
+
+class Command(BaseCommand):
+    help = "Keep this node's search index up to date with the catalog until stopped."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--every", type=float, default=following.LOOK_EVERY_SECONDS, help="seconds between two looks"
+        )
+
+    def handle(self, *, every: float, **options: Any) -> None:
+        stop = Event()
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(sign, lambda *_: stop.set())
+        following.follow(stop, every_seconds=every)

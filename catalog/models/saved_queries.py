@@ -1,0 +1,76 @@
+"""Saved queries, each with the tools it should find, and what every run of the set found."""
+
+from django.db import models
+from django.db.models import Q
+
+from catalog.domain.query import MAX_QUERY_CHARS
+from catalog.models.constraints import within
+from catalog.models.policies import Policy
+
+
+class SavedQuery(models.Model):
+    """Searched as the policy's agents search."""
+
+    policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="saved_queries")
+    query = models.CharField(max_length=MAX_QUERY_CHARS)
+    expected = models.JSONField(help_text="Qualified names of the tools that it should find.")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["policy", "query"]
+        verbose_name_plural = "saved queries"
+        constraints = [
+            models.UniqueConstraint(fields=["policy", "query"], name="saved_query_is_one_per_policy"),
+            models.CheckConstraint(condition=~Q(query=""), name="saved_query_has_words"),
+        ]
+
+    def __str__(self) -> str:
+        return self.query
+
+
+class SavedRun(models.Model):
+    """One run of all saved queries of a policy. For each state of catalog and policy the last run is kept."""
+
+    policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="saved_runs")
+    at = models.DateTimeField()
+    catalog_version = models.PositiveBigIntegerField()
+    policy_version = models.PositiveIntegerField()
+    queries = models.PositiveIntegerField()
+    passed = models.PositiveIntegerField()
+    recall = models.FloatField(help_text="R@5: the share of expected tools among the first five, a mean.")
+
+    class Meta:
+        ordering = ["policy", "-at", "-pk"]
+        indexes = [models.Index(fields=["policy", "-at", "-id"], name="saved_run_of_policy")]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["policy", "catalog_version", "policy_version"], name="saved_run_is_one_per_state"
+            ),
+            within("recall", 0, 1, table="saved_run"),
+            models.CheckConstraint(
+                condition=Q(passed__lte=models.F("queries")), name="saved_run_passes_no_more_than_it_asks"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.policy_id}: {self.passed} of {self.queries}"
+
+
+class SavedResult(models.Model):
+    """What one saved query found in one run."""
+
+    run = models.ForeignKey(SavedRun, on_delete=models.CASCADE, related_name="results")
+    saved_query = models.ForeignKey(SavedQuery, on_delete=models.CASCADE, related_name="results")
+    places = models.JSONField(help_text="Each expected tool's place, from 1; unset where it was not found.")
+    passed = models.BooleanField()
+    recall = models.FloatField()
+
+    class Meta:
+        ordering = ["run", "saved_query"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "saved_query"], name="saved_result_is_one_per_run"),
+            within("recall", 0, 1, table="saved_result"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id}/{self.saved_query_id}: {'passed' if self.passed else 'failed'}"

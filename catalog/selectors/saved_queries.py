@@ -1,0 +1,225 @@
+"""Saved queries as pages show them: what passes, what fails, and what moved since the run before."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery
+
+from catalog.domain.errors import NotFound
+from catalog.models import CatalogVersion, Change, Policy, SavedQuery, SavedResult, SavedRun
+from catalog.models.changes import Subject
+from catalog.selectors.changes import ChangeRow, list_differences
+
+PASS_WITHIN = 5
+CHANGE_ROWS = 5
+
+
+class News(StrEnum):
+    """What became of a query since the run before."""
+
+    BROKE = "broke"
+    MENDED = "mended"
+    NEW = "new"
+    NONE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedTool:
+    """`place` and `before` count from 1; unset where the tool was not found."""
+
+    name: str
+    place: int | None
+    before: int | None
+    has_moved: bool
+
+    @property
+    def is_found(self) -> bool:
+        return self.place is not None and self.place <= PASS_WITHIN
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRow:
+    """`passed` is unset for a query that has not been run yet."""
+
+    saved: SavedQuery
+    passed: bool | None
+    expected: list[ExpectedTool]
+    news: News
+    last_passed_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSet:
+    """The saved queries of one policy, those that fail first. `changes` were made between the two runs."""
+
+    policy: Policy
+    rows: list[SavedRow]
+    run: SavedRun | None
+    previous: SavedRun | None
+    is_stale: bool
+    changes: list[ChangeRow]
+
+    @property
+    def failing(self) -> int:
+        return sum(row.passed is False for row in self.rows)
+
+    @property
+    def broke(self) -> int:
+        return sum(row.news is News.BROKE for row in self.rows)
+
+    @property
+    def mended(self) -> int:
+        return sum(row.news is News.MENDED for row in self.rows)
+
+    @property
+    def recall_points(self) -> float | None:
+        """How far R@5 moved since the run before, in points of a hundred."""
+        if self.run is None or self.previous is None:
+            return None
+        return round((self.run.recall - self.previous.recall) * 100, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SetBrief:
+    slug: str
+    queries: int
+    failing: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCounts:
+    queries: int
+    failing: int
+
+
+def stale_policies() -> "QuerySet[Policy]":
+    """Policies that have saved queries and no run of the present catalog, settings and queries."""
+    fresh = SavedRun.objects.filter(
+        policy=OuterRef("pk"),
+        catalog_version__gte=CatalogVersion.current(),
+        policy_version=OuterRef("version"),
+    )
+    asked = Policy.objects.annotate(saved_count=Count("saved_queries")).filter(saved_count__gt=0)
+    return asked.annotate(run_count=Subquery(fresh.values("queries")[:1])).exclude(
+        Q(run_count=F("saved_count")) & Q(run_count__isnull=False)
+    )
+
+
+def read_set(policy: Policy) -> SavedSet:
+    saved = list(SavedQuery.objects.filter(policy=policy).order_by("query"))
+    runs = list(policy.saved_runs.order_by("-at", "-pk")[:2])
+    run, previous = (*runs, None, None)[:2]
+    results = _results_of(runs)
+    rows = [_row(one, results.get(run, {}), results.get(previous, {})) for one in saved]
+    last_passed = _last_passed([row.saved for row in rows if row.passed is False])
+    return SavedSet(
+        policy=policy,
+        rows=sorted((_with_time(row, last_passed) for row in rows), key=_failing_first),
+        run=run,
+        previous=previous,
+        is_stale=bool(saved) and not _is_present(run, policy, len(saved)),
+        changes=_changes_between(previous, run),
+    )
+
+
+def sets_in_brief() -> list[SetBrief]:
+    """Every policy that has saved queries; `failing` is unset for one that has never run."""
+    latest = SavedRun.objects.filter(policy=OuterRef("pk")).order_by("-at", "-pk")
+    policies = (
+        Policy.objects.annotate(saved_count=Count("saved_queries"))
+        .filter(saved_count__gt=0)
+        .annotate(failing=Subquery(latest.annotate(rest=F("queries") - F("passed")).values("rest")[:1]))
+        .order_by("slug")
+        .values_list("slug", "saved_count", "failing")
+    )
+    return [SetBrief(*row) for row in policies]
+
+
+def count_saved() -> SavedCounts:
+    """Over all policies."""
+    sets = sets_in_brief()
+    return SavedCounts(sum(one.queries for one in sets), sum(one.failing or 0 for one in sets))
+
+
+def find_saved(saved_id: int) -> SavedQuery:
+    saved = SavedQuery.objects.select_related("policy").filter(pk=saved_id).first()
+    if saved is None:
+        raise NotFound("There is no such saved query.")
+    return saved
+
+
+def find_saved_as(policy_id: int, query: str) -> SavedQuery | None:
+    """The saved query that reads just so, if there is one."""
+    return SavedQuery.objects.filter(policy=policy_id, query=query.strip()).first()
+
+
+def latest_result(saved: SavedQuery) -> SavedResult | None:
+    return SavedResult.objects.filter(saved_query=saved).order_by("-run__at", "-run").first()
+
+
+def _results_of(runs: Sequence[SavedRun]) -> dict[SavedRun | None, dict[int, SavedResult]]:
+    found: dict[SavedRun | None, dict[int, SavedResult]] = {run: {} for run in runs}
+    by_id = {run.pk: run for run in runs}
+    for result in SavedResult.objects.filter(run__in=runs):
+        found[by_id[result.run_id]][result.saved_query_id] = result
+    return found
+
+
+def _row(
+    saved: SavedQuery, results: Mapping[int, SavedResult], results_before: Mapping[int, SavedResult]
+) -> SavedRow:
+    now, before = results.get(saved.pk), results_before.get(saved.pk)
+    places, places_before = now.places if now else {}, before.places if before else {}
+    expected = [
+        ExpectedTool(
+            name=name,
+            place=places.get(name),
+            before=places_before.get(name),
+            has_moved=name in places_before and places.get(name) != places_before[name],
+        )
+        for name in saved.expected
+    ]
+    return SavedRow(saved, now.passed if now else None, expected, _news(now, before, results_before), None)
+
+
+def _news(now: SavedResult | None, before: SavedResult | None, others_before: Mapping[int, object]) -> News:
+    if now is None or not others_before:
+        return News.NONE
+    if before is None:
+        return News.NEW
+    if now.passed == before.passed:
+        return News.NONE
+    return News.MENDED if now.passed else News.BROKE
+
+
+def _last_passed(failing: Sequence[SavedQuery]) -> dict[int, datetime]:
+    passed = SavedResult.objects.filter(saved_query__in=failing, passed=True)
+    return dict(passed.order_by().values_list("saved_query").annotate(at=Max("run__at")))
+
+
+def _with_time(row: SavedRow, last_passed: Mapping[int, datetime]) -> SavedRow:
+    return SavedRow(row.saved, row.passed, row.expected, row.news, last_passed.get(row.saved.pk))
+
+
+def _failing_first(row: SavedRow) -> tuple[bool, bool, str]:
+    return row.passed is not False, row.passed is not None, row.saved.query
+
+
+def _is_present(run: SavedRun | None, policy: Policy, queries: int) -> bool:
+    if run is None:
+        return False
+    is_of_catalog = run.catalog_version >= CatalogVersion.current()
+    return is_of_catalog and (run.policy_version, run.queries) == (policy.version, queries)
+
+
+def _changes_between(previous: SavedRun | None, run: SavedRun | None) -> list[ChangeRow]:
+    """The latest first: what may have moved the results."""
+    if previous is None or run is None:
+        return []
+    moving = Q(subject__in=[Subject.SERVER, Subject.TOOL]) | Q(subject=Subject.POLICY, name=run.policy.slug)
+    between = Change.objects.filter(moving, at__gt=previous.at, at__lte=run.at)
+    return [
+        ChangeRow(change, list_differences(change.before, change.after)) for change in between[:CHANGE_ROWS]
+    ]

@@ -1,0 +1,116 @@
+"""Approvals as the change record keeps them, and back.
+
+A record of one tool holds its approval before and after. A record of many holds, field by field, the ids of
+the tools by their value, as other bulk changes do. A form is named by its revision's number, which a reader
+can look up.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+
+from django.utils.dateparse import parse_datetime
+
+from catalog.domain.approvals import judge
+from catalog.models import Change, Tool, ToolRevision
+from catalog.models.changes import Action, Subject
+from catalog.services import changes
+from catalog.services.batches import batches
+
+BATCH_ROWS = 500
+UNSET = "–"
+FIELDS = frozenset({"approval", "approvedRevision", "approvedBy", "approvedAt"})
+
+# What a record says of one tool's approval, by field; and of many, the ids by field and value.
+Kept = dict[str, str]
+Grouped = dict[str, dict[str, list[int]]]
+Forms = Mapping[tuple[int, str], str]
+
+
+def is_approval(change: Change) -> bool:
+    """Whether a record is one of approvals."""
+    return change.subject == Subject.TOOL and bool(change.before) and FIELDS.issuperset(change.before)
+
+
+def describe(tools: Iterable[Tool]) -> dict[int, Kept]:
+    """By id."""
+    found = list(tools)
+    numbers = {(tool_id, digest): str(number) for tool_id, digest, number in _read_revisions(found)}
+    return {
+        tool.pk: {
+            "approval": str(tool.approval),
+            "approvedRevision": numbers.get((tool.pk, tool.baseline_digest), UNSET),
+            "approvedBy": tool.approved_by or UNSET,
+            "approvedAt": _write_time(tool.approved_at),
+        }
+        for tool in found
+    }
+
+
+def record(
+    *, tools: Sequence[Tool], before: Mapping[int, Kept], after: Mapping[int, Kept], actor: changes.Actor
+) -> Change:
+    if len(tools) == 1:
+        return _record(actor, tools[0].qualified_name, before[tools[0].pk], after[tools[0].pk])
+    return _record(actor, f"{len(tools):,} tools", *_group(before, after))
+
+
+def read_side(change: Change, side: Mapping[str, object]) -> dict[int, Kept]:
+    """One side of a record as each tool's fields, by id."""
+    found: dict[int, Kept] = defaultdict(dict)
+    only = list(Tool.objects.filter(qualified_name=change.name).values_list("pk", flat=True))
+    for field, value in side.items():
+        by_value = value if isinstance(value, dict) else {str(value): only}
+        for kept, tool_ids in by_value.items():
+            for tool_id in tool_ids:
+                found[tool_id][field] = kept
+    return dict(found)
+
+
+def read_forms(tools: Sequence[Tool]) -> Forms:
+    """The digests that revisions' numbers stand for, by tool and number."""
+    return {(tool_id, str(number)): digest for tool_id, digest, number in _read_revisions(tools)}
+
+
+def put_back(tool: Tool, kept: Kept, forms: Forms) -> None:
+    """Make a tool's approval what a record kept; fields that did not change are not in it."""
+    if (number := kept.get("approvedRevision")) is not None:
+        tool.baseline_digest = forms.get((tool.pk, number), "")
+    if (name := kept.get("approvedBy")) is not None:
+        tool.approved_by = "" if name == UNSET else name
+    if (moment := kept.get("approvedAt")) is not None:
+        tool.approved_at = None if moment == UNSET else parse_datetime(moment)
+    tool.approval = judge(
+        digest=tool.digest, baseline=tool.baseline_digest, is_approved=tool.approved_at is not None
+    )
+
+
+def _record(
+    actor: changes.Actor, name: str, before: Mapping[str, object], after: Mapping[str, object]
+) -> Change:
+    return changes.record(
+        actor=actor, subject=Subject.TOOL, name=name, action=Action.CHANGED, before=before, after=after
+    )
+
+
+def _group(before: Mapping[int, Kept], after: Mapping[int, Kept]) -> tuple[Grouped, Grouped]:
+    """Of the tools and fields that differ."""
+    old: Grouped = {}
+    new: Grouped = {}
+    for tool_id, kept in sorted(before.items()):
+        for field, was in kept.items():
+            is_now = after[tool_id][field]
+            if is_now != was:
+                old.setdefault(field, {}).setdefault(was, []).append(tool_id)
+                new.setdefault(field, {}).setdefault(is_now, []).append(tool_id)
+    return old, new
+
+
+def _read_revisions(tools: Sequence[Tool]) -> Iterator[tuple[int, str, int]]:
+    for batch in batches([tool.pk for tool in tools], BATCH_ROWS):
+        rows = ToolRevision.objects.filter(tool__in=batch).order_by("number")
+        yield from rows.values_list("tool_id", "digest", "number")
+
+
+def _write_time(moment: datetime | None) -> str:
+    return moment.isoformat() if moment else UNSET

@@ -1,0 +1,1 @@
+"""One file that holds the whole instance, taken while it runs and brought back into an empty one."""

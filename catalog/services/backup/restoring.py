@@ -1,0 +1,163 @@
+"""Brings a backup into an empty instance: all of it, or nothing."""
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from django.core.exceptions import ValidationError
+from django.core.management.color import no_style
+from django.db import DataError, IntegrityError, connection, transaction
+
+from catalog.access import Role
+from catalog.domain.backup_file import BackupReader, Header, Row, TableLine, open_backup
+from catalog.domain.errors import Conflict, InvalidInput
+from catalog.models import Server
+from catalog.sealing import SealBroken
+from catalog.services import changes, connections, decisions, reindex, search
+from catalog.services.backup import tables
+
+logger = logging.getLogger(__name__)
+
+WRITE_AT_ONCE_ROWS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """`locked_servers` have secrets that this instance's encryption keys do not open."""
+
+    made_at: str
+    rows: int
+    locked_servers: list[str]
+    keys_are_valid: bool
+
+
+def restore_backup(*, file: Path, actor: changes.Actor) -> Restored:
+    """Returns when the index and the decisions have followed.
+
+    Raises Conflict where there are data already or another version made the file, InvalidInput for a file
+    that is damaged or no backup.
+    """
+    changes.require(actor, Role.ADMIN)
+    with open_backup(file) as backup:
+        _refuse_other_version(backup.header)
+        try:
+            rows = _fill(backup)
+        except (TypeError, ValueError, KeyError, ValidationError, DataError, IntegrityError) as problem:
+            logger.debug("restore failed", exc_info=problem)
+            raise InvalidInput.at(str(file), "is damaged: a row does not fit its table") from None
+    search.forget()
+    decisions.bring_up_to_date()
+    reindex.rebuild()
+    logger.info("%s restored %s rows of the backup made at %s", actor.label, rows, backup.header.made_at)
+    return Restored(
+        made_at=backup.header.made_at,
+        rows=rows,
+        locked_servers=_find_locked(),
+        keys_are_valid=backup.header.key_check == tables.key_check(),
+    )
+
+
+def _refuse_other_version(header: Header) -> None:
+    theirs, ours = set(header.migrations), set(tables.applied_migrations())
+    if not ours:
+        raise Conflict("this instance has no tables yet; run `manage.py migrate` first")
+    if theirs != ours:
+        differing = ", ".join(sorted(theirs ^ ours)[:3])
+        raise Conflict(
+            f"the backup is of another version (migrations differ: {differing});"
+            " restore it with the version that made it, then upgrade"
+        )
+
+
+@transaction.atomic
+def _fill(backup: BackupReader) -> int:
+    kept = tables.kept_models()
+    _refuse_data(kept)
+    with connection.cursor() as cursor:
+        for label in kept:
+            cursor.execute(f"DELETE FROM {_quoted(kept[label]._meta.db_table)}")  # noqa: S608  our own name
+    rows = sum(_fill_table(kept, table, found) for table, found in _by_table(backup))
+    if kept:
+        raise ValueError(f"the backup lacks {', '.join(kept)}")
+    _reset_sequences()
+    connection.check_constraints()
+    return rows
+
+
+def _refuse_data(kept: dict[str, tables.Model]) -> None:
+    """What migrations put there does not count; whatever somebody entered does."""
+    for label, model in kept.items():
+        if label not in tables.THERE_FROM_THE_START and tables.all_rows(model).exists():
+            raise Conflict(
+                f"this instance has data already ({label});"
+                " restore into an empty one, migrated and never started"
+            )
+
+
+def _by_table(backup: BackupReader) -> Iterator[tuple[TableLine, Iterator[Row]]]:
+    """Each table with its rows, which must be read before the next table is asked for."""
+    lines = backup.lines()
+    table = next(lines, None)
+    while table is not None:
+        if not isinstance(table, TableLine):
+            raise TypeError("a row comes before its table")
+        following: list[TableLine] = []
+        yield table, _rows_until_next(lines, following)
+        table = following[0] if following else None
+
+
+def _rows_until_next(lines: Iterator[TableLine | Row], following: list[TableLine]) -> Iterator[Row]:
+    for line in lines:
+        if isinstance(line, TableLine):
+            following.append(line)
+            return
+        yield line
+
+
+def _fill_table(kept: dict[str, tables.Model], table: TableLine, rows: Iterator[Row]) -> int:
+    model = kept.pop(table.table)
+    if table.columns != tables.columns_of(model):
+        raise ValueError(f"{table.table} has other columns")
+    codec = tables.Codec(model)
+    insert = _insert_sql(model)
+    count = 0
+    with connection.cursor() as cursor:
+        while batch := [codec.decode(row) for row in islice(rows, WRITE_AT_ONCE_ROWS)]:
+            cursor.executemany(insert, batch)
+            count += len(batch)
+    return count
+
+
+def _insert_sql(model: tables.Model) -> str:
+    """Written out, because the ORM would set anew the times that rows were made and changed at."""
+    fields = model._meta.concrete_fields
+    columns = ", ".join(_quoted(field.column) for field in fields)
+    places = ", ".join("%s" for _ in fields)
+    return f"INSERT INTO {_quoted(model._meta.db_table)} ({columns}) VALUES ({places})"  # noqa: S608  our own names
+
+
+def _quoted(name: str | None) -> str:
+    assert name is not None  # of a field without a column
+    return connection.ops.quote_name(name)
+
+
+def _reset_sequences() -> None:
+    """Rows came with their ids: the next one made here must come after them."""
+    statements: Iterable[str] = connection.ops.sequence_reset_sql(
+        no_style(), list(tables.kept_models().values())
+    )
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def _find_locked() -> list[str]:
+    locked = []
+    for server in Server.objects.exclude(sealed=""):
+        try:
+            connections.read_connection(server)
+        except SealBroken:
+            locked.append(server.name)
+    return locked

@@ -1,0 +1,130 @@
+"""Which tables a backup holds, and how their values become JSON and values again."""
+
+import base64
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from django.apps import apps
+from django.contrib.auth.models import Permission
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection, models
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils.crypto import salted_hmac
+from django.utils.duration import duration_iso_string
+
+# Migrations make these two anew, with ids of their own: rows that name one name it in words.
+NAMED_IN_WORDS = (ContentType, Permission)
+# Signs of life of programs that are gone, and browsers that shall sign in again.
+OF_THE_MOMENT = frozenset(
+    {"sessions.session", "catalog.heartbeat"}
+    | {"toolsearch_site.lease", "toolsearch_site.node", "toolsearch_site.signincount"}
+)
+# What migrations and a scheduler write before anybody has entered anything.
+THERE_FROM_THE_START = frozenset(
+    {"auth.group", "catalog.catalogversion", "catalog.policy", "catalog.modelsupport"}
+    | {"catalog.decidedlist", "catalog.job"}
+)
+
+Model = type[models.Model]
+Field: TypeAlias = "models.Field[Any, Any]"
+
+
+def kept_models() -> dict[str, Model]:
+    """Every table but those of the moment, by label: also one that was added yesterday."""
+    found = {
+        model._meta.label_lower: model
+        for model in apps.get_models(include_auto_created=True)
+        if model._meta.managed and not model._meta.proxy and model not in NAMED_IN_WORDS
+    }
+    return {label: found[label] for label in sorted(found) if label not in OF_THE_MOMENT}
+
+
+def all_rows(model: Model) -> "models.QuerySet[Any]":
+    """Past the model's own manager, which may leave rows out."""
+    return models.QuerySet(model)
+
+
+def columns_of(model: Model) -> list[str]:
+    return [field.attname for field in model._meta.concrete_fields]
+
+
+def applied_migrations() -> list[str]:
+    """What the tables' shape comes from: two instances with the same have the same tables."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    return sorted(f"{app}.{name}" for app, name in applied if app in apps.app_configs)
+
+
+def key_check() -> str:
+    return salted_hmac("toolsearch.backup", "key check", algorithm="sha256").hexdigest()[:16]
+
+
+class Codec:
+    """Values of one table's columns. Reads the ids of what is named in words once."""
+
+    def __init__(self, model: Model) -> None:
+        self.fields = model._meta.concrete_fields
+
+    def encode(self, values: tuple[Any, ...]) -> list[Any]:
+        return [self._encode(field, value) for field, value in zip(self.fields, values, strict=True)]
+
+    def decode(self, row: list[Any]) -> list[Any]:
+        """Values as the database takes them. Raises ValueError, ValidationError or KeyError for others."""
+        return [
+            field.get_db_prep_save(self._decode(field, value), connection)
+            for field, value in zip(self.fields, row, strict=True)
+        ]
+
+    def _encode(self, field: Field, value: Any) -> Any:
+        if value is None or isinstance(field, models.JSONField):
+            return value
+        if words := self._words.get(_target(field)):
+            return words[value]
+        return _plain(value)
+
+    def _decode(self, field: Field, value: Any) -> Any:
+        if value is None or isinstance(field, models.JSONField):
+            return value
+        if ids := self._ids.get(_target(field)):
+            return ids[value]
+        return field.to_python(value)
+
+    @cached_property
+    def _words(self) -> Mapping[Model | None, Mapping[int, str]]:
+        named = {_target(field) for field in self.fields}
+        return {model: _read_words(model) for model in NAMED_IN_WORDS if model in named}
+
+    @cached_property
+    def _ids(self) -> Mapping[Model | None, Mapping[str, int]]:
+        return {model: {word: pk for pk, word in words.items()} for model, words in self._words.items()}
+
+
+def _target(field: Field) -> Model | None:
+    return field.related_model if isinstance(field, models.ForeignKey) else None
+
+
+def _read_words(model: Model) -> dict[int, str]:
+    columns = (
+        ("app_label", "model")
+        if model is ContentType
+        else ("content_type__app_label", "content_type__model", "codename")
+    )
+    rows = all_rows(model).values_list("pk", *columns)
+    return {pk: ".".join(words) for pk, *words in rows}
+
+
+def _plain(value: Any) -> Any:
+    """Whole, to the microsecond: Django's own encoder cuts times to milliseconds."""
+    match value:
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return duration_iso_string(value)
+        case UUID() | Decimal():
+            return str(value)
+        case bytes() | memoryview():
+            return base64.b64encode(value).decode()
+    return value

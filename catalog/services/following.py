@@ -1,0 +1,55 @@
+"""Keeps this node's own search index close behind the catalog, with no word from other nodes.
+
+One row says whether anything changed, so looking costs next to nothing; catching up costs as much as the
+change.
+"""
+
+import logging
+from threading import Event
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+
+from catalog.domain.errors import Unavailable
+from catalog.models import CatalogVersion
+from catalog.search import generations
+from catalog.services import reindex
+
+LOOK_EVERY_SECONDS = 0.3
+PAUSE_AFTER_TROUBLE_SECONDS = 2.0
+NO_INDEX = (0, 0)
+
+logger = logging.getLogger(__name__)
+
+
+class Follower:
+    """Remembers up to which version of the catalog the index was brought."""
+
+    def __init__(self) -> None:
+        self._reached: int | None = None
+
+    def catch_up(self) -> bool:
+        """Bring the index up to date where the catalog changed or the index went away. False: nothing new."""
+        # Read before the tools are: what is committed meanwhile is then read twice, and never missed.
+        version = CatalogVersion.current()
+        is_there = generations.current_stamp(settings.INDEX_FOLDER) != NO_INDEX
+        if version == self._reached and is_there:
+            return False
+        reindex.bring_up_to_date()
+        self._reached = version
+        return True
+
+
+def follow(stop: Event, *, every_seconds: float = LOOK_EVERY_SECONDS) -> None:
+    """Until told to stop. A database or an index that cannot be used now is tried again soon."""
+    follower = Follower()
+    pause = every_seconds
+    while not stop.wait(pause):
+        try:
+            follower.catch_up()
+            pause = every_seconds
+        except (DatabaseError, Unavailable, OSError) as error:
+            logger.warning("the search index cannot follow the catalog now: %s", error)
+            pause = PAUSE_AFTER_TROUBLE_SECONDS
+        finally:
+            connection.close_if_unusable_or_obsolete()

@@ -1,0 +1,120 @@
+"""Saved queries: what an editor keeps, with the tools that each should find."""
+
+from collections.abc import Mapping, Sequence
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+
+from catalog.access import Role
+from catalog.domain.errors import Conflict, InvalidInput
+from catalog.domain.query import MAX_QUERY_CHARS, Listing, parse_query
+from catalog.models import Change, Policy, SavedQuery, Tool
+from catalog.models.changes import Action, Subject
+from catalog.services import changes
+
+MOST_SAVED = 200  # of one policy: a run of all of them stays a matter of a second
+MOST_EXPECTED = 10
+_NAME_CHARS = 255
+
+
+@transaction.atomic
+def save_query(*, policy: Policy, query: str, expected: Sequence[str], actor: changes.Actor) -> SavedQuery:
+    """Save a query, or change what a saved one should find. Tools go by qualified or own name.
+
+    Raises InvalidInput for a query that cannot be read and for tools that do not exist, Conflict when the
+    policy has as many as it may.
+    """
+    changes.require(actor, Role.EDITOR)
+    text, names = _clean_query(query), _resolve(expected)
+    known = SavedQuery.objects.select_for_update().filter(policy=policy, query=text).first()
+    if known is None and SavedQuery.objects.filter(policy=policy).count() >= MOST_SAVED:
+        raise Conflict(f"a policy has at most {MOST_SAVED} saved queries")
+    before = {} if known is None else _fields_of(known)
+    saved = known or SavedQuery(policy=policy, query=text)
+    saved.expected = names
+    if _fields_of(saved) == before:
+        return saved
+    _store(saved)
+    _record(saved, actor, Action.CREATED if known is None else Action.CHANGED, before, _fields_of(saved))
+    return saved
+
+
+@transaction.atomic
+def delete_query(*, saved: SavedQuery, actor: changes.Actor) -> Change:
+    """Its results go with it. The record holds enough to save it again."""
+    changes.require(actor, Role.EDITOR)
+    before = _fields_of(saved)
+    SavedQuery.objects.filter(pk=saved.pk).delete()
+    return _record(saved, actor, Action.DELETED, before, {})
+
+
+def restore_query(*, change: Change, actor: changes.Actor) -> SavedQuery:
+    """Save a deleted query again, as it was. Raises Conflict where its policy is gone or has it anew."""
+    policy = Policy.objects.filter(slug=change.before["policy"]).first()
+    if policy is None:
+        raise Conflict(f"there is no policy {change.before['policy']} any more")
+    if SavedQuery.objects.filter(policy=policy, query=change.before["query"]).exists():
+        raise Conflict("the query has been saved again since")
+    return save_query(
+        policy=policy, query=change.before["query"], expected=change.before["expected"], actor=actor
+    )
+
+
+def _store(saved: SavedQuery) -> None:
+    try:
+        with transaction.atomic():
+            saved.save()
+    except IntegrityError:
+        raise Conflict("somebody saved this query just now") from None
+
+
+def _clean_query(query: str) -> str:
+    text = query.strip()
+    if len(text) > MAX_QUERY_CHARS:
+        raise InvalidInput.at("query", f"a saved query has at most {MAX_QUERY_CHARS} characters")
+    if isinstance(parse_query(text), Listing):
+        raise InvalidInput.at("query", "needs at least one word")
+    return text
+
+
+def _resolve(names: Sequence[str]) -> list[str]:
+    """Qualified names, each once, in the order given."""
+    wanted = list(dict.fromkeys(stripped for name in names if (stripped := name.strip())))
+    if not 1 <= len(wanted) <= MOST_EXPECTED:
+        raise InvalidInput.at("expected", f"name from 1 to {MOST_EXPECTED} tools that it should find")
+    rows = Tool.objects.filter(Q(qualified_name__in=wanted) | Q(name__in=wanted), gone_at=None)
+    known = list(rows.order_by("qualified_name").values_list("qualified_name", "name"))
+    return list(dict.fromkeys(_meant(name, known) for name in wanted))
+
+
+def _meant(name: str, known: Sequence[tuple[str, str]]) -> str:
+    """The qualified name that a name stands for; an own name must be that of one tool alone."""
+    if any(qualified == name for qualified, _ in known):
+        return name
+    fitting = [qualified for qualified, own in known if own == name]
+    if not fitting:
+        raise InvalidInput.at("expected", f"there is no tool {name}")
+    if len(fitting) > 1:
+        raise InvalidInput.at("expected", f"{name} is one of {', '.join(fitting)}: say which")
+    return fitting[0]
+
+
+def _fields_of(saved: SavedQuery) -> dict[str, object]:
+    return {"policy": saved.policy.slug, "query": saved.query, "expected": list(saved.expected)}
+
+
+def _record(
+    saved: SavedQuery,
+    actor: changes.Actor,
+    action: Action,
+    before: Mapping[str, object],
+    after: Mapping[str, object],
+) -> Change:
+    return changes.record(
+        actor=actor,
+        subject=Subject.QUERY,
+        name=saved.query[:_NAME_CHARS],
+        action=action,
+        before=before,
+        after=after,
+    )

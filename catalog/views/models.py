@@ -1,0 +1,87 @@
+"""The table of models: which of them search deferred tools themselves, and how much context they have."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_http_methods, require_POST
+
+from catalog.access import Role, require_role, role_required
+from catalog.domain.errors import Conflict, InvalidInput
+from catalog.forms.models import ModelForm
+from catalog.models import ModelSupport
+from catalog.models.changes import Subject
+from catalog.selectors import changes, models
+from catalog.services import model_support
+from catalog.views.pages import actor_of, render_page
+
+
+@require_http_methods(["GET", "POST"])
+@role_required(Role.VIEWER)
+def model_list(request: HttpRequest) -> HttpResponse:
+    """GET shows the table, and under which row the name asked for falls; POST adds a row."""
+    if request.method != "POST":
+        return _show_table(request, ModelForm())
+    require_role(request.user, Role.ADMIN)
+    form = ModelForm(request.POST)
+    if form.is_valid() and _save(request, form, None):
+        return redirect("model_list")
+    return _show_table(request, form, status=422)
+
+
+@require_http_methods(["GET", "POST"])
+@role_required(Role.ADMIN)
+def model_edit(request: HttpRequest, model_id: int) -> HttpResponse:
+    row = models.find_model(model_id)
+    if request.method != "POST":
+        return _show_table(request, ModelForm.of(row), edited=row)
+    form = ModelForm(request.POST)
+    if form.is_valid() and _save(request, form, row):
+        return redirect("model_list")
+    return _show_table(request, form, edited=row, status=422)
+
+
+@require_POST
+@role_required(Role.ADMIN)
+def model_delete(request: HttpRequest, model_id: int) -> HttpResponse:
+    row = models.find_model(model_id)
+    model_support.delete_model(model_id=model_id, actor=actor_of(request))
+    _tell(request, f"The row for {row.name_pattern} is deleted.", row.name_pattern)
+    return redirect("model_list")
+
+
+def _save(request: HttpRequest, form: ModelForm, row: ModelSupport | None) -> bool:
+    """False where the service refuses a value; the form then says which."""
+    try:
+        saved = model_support.save_model(
+            **form.values(), actor=actor_of(request), model_id=row.pk if row else None
+        )
+    except InvalidInput as invalid:
+        form.tell(invalid)
+        return False
+    except Conflict as conflict:
+        form.add_error("name_pattern", f"{str(conflict).capitalize()}.")
+        return False
+    _tell(request, f"Saved the row for {saved.name_pattern}.", saved.name_pattern)
+    return True
+
+
+def _tell(request: HttpRequest, text: str, name: str) -> None:
+    """Say what was done, with a way back."""
+    change = changes.newest_change(Subject.MODEL, name)
+    messages.success(request, text, extra_tags=str(change.pk) if change else "")
+
+
+def _show_table(
+    request: HttpRequest, form: ModelForm, *, edited: ModelSupport | None = None, status: int = 200
+) -> HttpResponse:
+    rows = models.models_for_table()
+    name = request.GET.get("model", "").strip()
+    context = {
+        "rows": rows,
+        "form": form,
+        "edited": edited,
+        "name": name,
+        "counting": models.row_that_counts(name, rows),
+    }
+    page, part = "catalog/model_list.html", "catalog/_model_table.html"
+    return render_page(request, page, part, context, status=status)

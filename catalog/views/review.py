@@ -1,0 +1,107 @@
+"""The review: what admins have to look at, both forms beside each other, and its approval."""
+
+from dataclasses import dataclass
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from catalog import tasks
+from catalog.access import Role, role_required
+from catalog.domain.errors import Conflict, NotFound
+from catalog.forms.review import ReviewFilterForm
+from catalog.selectors import review, servers
+from catalog.selectors.review import ServerToReview, ToolReview
+from catalog.services import approvals
+from catalog.views.pages import actor_of, render_page
+from catalog.views.word_diff import FieldDiff, compare_definitions, spell_out
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRow:
+    """`fields` is the difference from the form measured from, or the whole definition where there is none."""
+
+    review: ToolReview
+    fields: list[FieldDiff]
+    server: ServerToReview | None  # where the server's first tool of the page stands
+
+
+@require_GET
+@role_required(Role.VIEWER)
+def review_list(request: HttpRequest) -> HttpResponse:
+    form = ReviewFilterForm(request.GET)
+    wanted = form.wanted()
+    page = review.reviews_for_page(wanted, page=request.GET.get("page", "1"))
+    context = {
+        "form": form,
+        "wanted": wanted,
+        "page": page.with_rows(_rows(page.rows)),
+        "server_names": servers.server_names,
+    }
+    return render_page(request, "catalog/review.html", "catalog/_review_list.html", context)
+
+
+@require_GET
+@role_required(Role.VIEWER)
+def review_count(request: HttpRequest) -> HttpResponse:
+    """The number beside the menu's entry."""
+    return render(request, "catalog/_review_count.html", {"count": review.count_to_review()})
+
+
+@require_POST
+@role_required(Role.ADMIN)
+def review_approve(request: HttpRequest) -> HttpResponse:
+    """One tool, in the form whose digest the page showed."""
+    name, digest = request.POST.get("name", ""), request.POST.get("digest", "")
+    return _approve(request, {name: digest})
+
+
+@require_POST
+@role_required(Role.ADMIN)
+def review_approve_server(request: HttpRequest) -> HttpResponse:
+    """All of a server's tools in the review, where they are still those that the page counted."""
+    forms = review.forms_to_review(request.POST.get("server", ""))
+    if review.fingerprint(forms) != request.POST.get("seen", ""):
+        messages.error(request, "Nothing was approved: the server's tools changed since you looked.")
+        return redirect(_way_back(request))
+    return _approve(request, forms)
+
+
+def _approve(request: HttpRequest, seen: dict[str, str]) -> HttpResponse:
+    try:
+        settled = approvals.approve_tools(seen=seen, actor=actor_of(request))
+    except (Conflict, NotFound) as refusal:
+        messages.error(request, f"Nothing was approved: {str(refusal).rstrip('.')}.")
+        return redirect(_way_back(request))
+    if settled.change is None:
+        messages.info(request, "That was approved already.")
+    else:
+        tasks.wake_workers_on_commit()
+        messages.success(request, f"Approved {settled.change.name}.", extra_tags=str(settled.change.pk))
+    return redirect(_way_back(request))
+
+
+def _way_back(request: HttpRequest) -> str:
+    """The review as it was filtered."""
+    query = request.POST.get("back", "")
+    return f"{reverse('review')}?{query}" if query else reverse("review")
+
+
+def _rows(reviews: list[ToolReview]) -> list[ReviewRow]:
+    known = review.servers_to_review(each.tool.server.name for each in reviews)
+    shown: set[str] = set()
+    rows = []
+    for each in reviews:
+        name = each.tool.server.name
+        rows.append(ReviewRow(each, describe_fields(each), None if name in shown else known.get(name)))
+        shown.add(name)
+    return rows
+
+
+def describe_fields(each: ToolReview) -> list[FieldDiff]:
+    present = each.present.definition if each.present else {}
+    if each.before is not None:
+        return compare_definitions(each.before.definition, present)
+    return spell_out(present, kind="new" if each.is_new else "same")

@@ -1,0 +1,58 @@
+"""How one tool loads, set in its row of the list: at once, with an undo, and the row's decision follows."""
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+from django_htmx.middleware import HtmxDetails
+
+from catalog import tasks
+from catalog.access import Role, require_role, role_required
+from catalog.domain.choices import Loading
+from catalog.domain.errors import InvalidInput
+from catalog.forms.tools import LOADING_WORDS
+from catalog.models import Tool
+from catalog.models.changes import Subject
+from catalog.selectors import changes, policies, tool_decisions, tools
+from catalog.selectors.decisions import count_behind
+from catalog.services import tool_settings
+from catalog.views.pages import actor_of, wants_part, way_back
+
+
+@require_http_methods(["GET", "POST"])
+@role_required(Role.VIEWER)
+def tool_loading(request: HttpRequest, qualified_name: str) -> HttpResponse:
+    """POST sets it; GET tells the decision alone, asked for again until a worker has made it."""
+    tool = tools.find_tool(qualified_name)
+    if request.method == "POST":
+        require_role(request.user, Role.EDITOR)
+        tool = _set_loading(request, tool, request.POST.get("loading", ""))
+    if not wants_part(request):
+        return redirect(way_back(request, otherwise=tool.get_absolute_url()))
+    part = "catalog/_tool_loading_set.html" if request.method == "POST" else "catalog/_tool_decision.html"
+    return render(request, part, _row_context(request, tool))
+
+
+def _set_loading(request: HttpRequest, tool: Tool, word: str) -> Tool:
+    if word not in LOADING_WORDS:
+        raise InvalidInput.at("loading", "must be inherit, always or defer")
+    if tool.loading == word:
+        return tool
+    changed = tool_settings.change_tool(tool=tool, actor=actor_of(request), loading=Loading(word))
+    tasks.wake_workers_on_commit()
+    change = changes.newest_change(Subject.TOOL, tool.qualified_name)
+    told = f"Loading of {tool.name} is now {LOADING_WORDS[Loading(word)].lower()}."
+    messages.success(request, told, extra_tags=str(change.pk) if change else "")
+    return changed
+
+
+def _row_context(request: HttpRequest, tool: Tool) -> dict[str, object]:
+    given = request.POST if request.method == "POST" else request.GET
+    policy = policies.choose_policy(given.get("policy", ""))
+    return {
+        "tool": tool,
+        "policy": policy,
+        "verdict": tool_decisions.verdicts_of(policy, [tool]).get(tool.pk),
+        "is_deciding": count_behind() > 0,
+        "back": HtmxDetails(request).current_url_abs_path,
+    }

@@ -1,0 +1,116 @@
+"""What happened to a session, moment by moment, and what its tool list cost from then on.
+
+A change only says what happened; what that cost is measured when the record is written, behind the answer's
+back, from the session as it was right after.
+"""
+
+import itertools
+import logging
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from catalog.domain.errors import NotFound, Unavailable
+from sessions.domain.loaded import LoadedTools
+from sessions.models import AgentSession, EventKind, SessionEvent
+from sessions.reading.states import stand
+from sessions.reading.versions import Versions, read_versions
+
+BATCH_ROWS = 500
+MOST_NAMES = 50
+KEPT_EVENTS = 1000
+# Every so many events the oldest of one session go: the busier it is, the sooner its turn comes.
+TRIM_EVERY = 50
+
+_written = itertools.count(1)
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a session is changed. `by` names who did it where that was not the agent itself."""
+
+    kind: EventKind
+    by: str = ""
+    snapshot_turn: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An event that is not measured yet, with the session and its loaded tools right after it."""
+
+    cause: Cause
+    at: datetime
+    session: AgentSession
+    before: LoadedTools
+    after: LoadedTools
+
+    @property
+    def is_worth_noting(self) -> bool:
+        """Loading and unloading that moved no tool is no event."""
+        if self.cause.kind not in {EventKind.LOADED, EventKind.UNLOADED}:
+            return True
+        return [tool.name for tool in self.before] != [tool.name for tool in self.after]
+
+
+def happen(cause: Cause, session: AgentSession, before: LoadedTools, after: LoadedTools) -> Happening:
+    return Happening(cause, timezone.now(), session, before, after)
+
+
+def measure(happenings: Iterable[Happening]) -> list[SessionEvent]:
+    """Reads the versions of each policy once. What cannot be measured any more is left out."""
+    versions: dict[int, Versions] = {}
+    measured = []
+    for happening in happenings:
+        policy_id = happening.session.policy_id
+        try:
+            if policy_id not in versions:
+                versions[policy_id] = read_versions(policy_id)
+            measured.append(_measure_one(happening, versions[policy_id]))
+        except (NotFound, Unavailable) as problem:
+            logger.warning("an event of session %s is not recorded: %s", happening.session.pk, problem)
+    return measured
+
+
+def write(measured: Sequence[SessionEvent]) -> None:
+    """Append to the timelines, and cut those that have grown too long."""
+    SessionEvent.objects.bulk_create(measured, batch_size=BATCH_ROWS)
+    for event in measured:
+        if next(_written) % TRIM_EVERY == 0:
+            _trim(event.session_id)
+
+
+def _measure_one(happening: Happening, versions: Versions) -> SessionEvent:
+    cause, session = happening.cause, happening.session
+    tokens = stand(session, happening.after, versions).tokens()
+    loaded = _names_without(happening.after, happening.before)
+    unloaded = _names_without(happening.before, happening.after)
+    return SessionEvent(
+        session_id=session.pk,
+        at=happening.at,
+        kind=cause.kind,
+        turn=session.turn,
+        by=cause.by,
+        loaded=loaded[:MOST_NAMES],
+        loaded_count=len(loaded),
+        unloaded=unloaded[:MOST_NAMES],
+        unloaded_count=len(unloaded),
+        snapshot_turn=cause.snapshot_turn,
+        context_used=session.context_used,
+        tokens_full=tokens["full"],
+        tokens_sent=tokens["sent"],
+    )
+
+
+def _names_without(tools: LoadedTools, others: LoadedTools) -> list[str]:
+    known = {tool.name for tool in others}
+    return [tool.name for tool in tools if tool.name not in known]
+
+
+def _trim(session_id: uuid.UUID) -> None:
+    events = SessionEvent.objects.filter(session_id=session_id)
+    surplus = events.order_by("-at", "-pk").values_list("pk", flat=True)[KEPT_EVENTS:]
+    SessionEvent.objects.filter(pk__in=list(surplus)).delete()

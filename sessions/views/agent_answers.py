@@ -1,0 +1,134 @@
+"""What an agent of a policy gets before its first search, in every form, by the code that answers agents."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from catalog.access import Role, role_required
+from catalog.selectors import policies
+from catalog.views.pages import render_page
+from sessions.domain import pieces
+from sessions.domain.formats import Format, Hosted, ListForm, resolve_auto
+from sessions.reading import agent_answers, models_known, samples, tool_lists
+
+
+@dataclass(frozen=True, slots=True)
+class FormWords:
+    label: str
+    explanation: str
+
+
+WORDS = {
+    (Format.MCP, Hosted.NO): FormWords(
+        "MCP",
+        "The tools that load, in full. The agent's program adds the search tool"
+        " and keeps the deferred tools to itself.",
+    ),
+    (Format.ANTHROPIC, Hosted.NO): FormWords(
+        "Anthropic",
+        "Every tool, the deferred ones marked: the API keeps those from the model until a search names them.",
+    ),
+    (Format.ANTHROPIC, Hosted.BM25): FormWords(
+        "Anthropic, hosted BM25", "The same list, with Anthropic's own search by words in place of ours."
+    ),
+    (Format.ANTHROPIC, Hosted.REGEX): FormWords(
+        "Anthropic, hosted regex",
+        "The same list, with Anthropic's own search by regular expression in place of ours.",
+    ),
+    (Format.OPENAI, Hosted.NO): FormWords(
+        "OpenAI", "The search tool, which the agent's program carries out, and the tools that load."
+    ),
+    (Format.OPENAI, Hosted.YES): FormWords(
+        "OpenAI, hosted", "A namespace per server, its deferred tools marked: OpenAI searches them itself."
+    ),
+    (Format.STUB, Hosted.NO): FormWords(
+        "Stubs", "Every tool; the deferred ones have a name and a description, and no schema yet."
+    ),
+    (Format.AUTO, Hosted.NO): FormWords(
+        "By model", "The hosted form of the model's provider where the table of models says so, else MCP."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    label: str
+    query: str
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the URL asks for, and the form it comes to; a form that nobody knows gives way to MCP."""
+
+    form: ListForm
+    model: str
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> "Asked":
+        format, hosted = request.GET.get("format", ""), request.GET.get("hosted", Hosted.NO)
+        known = next((known for known in WORDS if known == (format, hosted)), (Format.MCP, Hosted.NO))
+        return cls(ListForm(*known), request.GET.get("model", "").strip())
+
+    @property
+    def answered(self) -> ListForm:
+        return resolve_auto(self.form, models_known.find_ability(self.model))
+
+    @property
+    def is_auto(self) -> bool:
+        return self.form.format is Format.AUTO
+
+    @property
+    def query(self) -> str:
+        """Leads to the same answer again."""
+        return write_query(self.form) + (f"&{urlencode({'model': self.model})}" if self.is_auto else "")
+
+    @property
+    def words(self) -> FormWords:
+        return WORDS[self.form.format, self.form.hosted]
+
+
+@require_GET
+@role_required(Role.VIEWER)
+def agent_answer(request: HttpRequest, slug: str) -> HttpResponse:
+    """The prompt whole and the list's beginning; all of it is at `agent_answer_json`."""
+    policy = policies.find_policy(slug)
+    asked = Asked.of(request)
+    address = f"{reverse('api:get_policy_tools', args=[slug])}?{write_query(asked.answered)}"
+    context = {
+        "policy": policy,
+        "asked": asked,
+        "answer": agent_answers.read_answer(policy.pk, asked.answered),
+        "tabs": [_tab(ListForm(*known), asked) for known in WORDS],
+        "address": request.build_absolute_uri(address),
+    }
+    page, part = "sessions/agent_answer.html", "sessions/_agent_answer.html"
+    return render_page(request, page, part, context)
+
+
+@require_GET
+@role_required(Role.VIEWER)
+def agent_answer_json(request: HttpRequest, slug: str) -> HttpResponse:
+    """The whole answer as a file, byte for byte what the API sends; `part=tools` is the list alone."""
+    policy = policies.find_policy(slug)
+    form = Asked.of(request).answered
+    standing = agent_answers.stand_without_session(policy.pk)
+    if request.GET.get("part") == "tools":
+        answer = samples.render_tools(standing, form)
+    else:
+        answer = tool_lists.render(standing, form, session=None, version=standing.offer.version)
+    headers = {"Content-Disposition": f'attachment; filename="{policy.slug}-{form.format}.json"'}
+    return HttpResponse(pieces.join(answer), content_type="application/json", headers=headers)
+
+
+def write_query(form: ListForm) -> str:
+    """The form as both the API and these pages take it."""
+    hosted = {} if form.hosted is Hosted.NO else {"hosted": form.hosted}
+    return urlencode({"format": form.format, **hosted})
+
+
+def _tab(form: ListForm, asked: Asked) -> Tab:
+    return Tab(WORDS[form.format, form.hosted].label, write_query(form), is_open=form == asked.form)

@@ -1,0 +1,185 @@
+"""What is in `deploy/` fits the product: files that exist, variables that are read, commands it has."""
+
+import configparser
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from toolsearch_site.check_node import is_well
+from toolsearch_site.environment import read_environment
+from toolsearch_site.parts import NodeRole
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+SECRET = "a-very-long-and-random-text-of-letters-9471"
+PRODUCTION = {
+    "DATABASE_URL": "postgres://toolsearch@127.0.0.1:1/toolsearch",
+    "CELERY_BROKER_URL": "redis://127.0.0.1:1/0",
+    "CACHE_URL": "redis://127.0.0.1:1/1",
+    "SECRET_KEY": "9f2c" + SECRET + "-Zk3-qmVb7-Lw0-eRt5",
+    "ALLOWED_HOSTS": "tools.example.com",
+}
+
+
+def read_variables() -> set[str]:
+    """Every variable that the product reads."""
+    source = (ROOT / "toolsearch_site" / "environment.py").read_text()
+    return set(re.findall(r'"([A-Z][A-Z_]+)"', source))
+
+
+def compose() -> dict[str, Any]:
+    return dict(yaml.safe_load((DEPLOY / "compose.yaml").read_text()))
+
+
+class TestCheckDeploy:
+    def test_production_settings_pass_django_s_own_check(self, tmp_path: Path) -> None:
+        plain = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        ended = subprocess.run(
+            [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+            cwd=ROOT,
+            env={**plain, **PRODUCTION, "TOOLSEARCH_DATA": str(tmp_path / "data")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+
+    def test_node_of_several_is_refused_where_nothing_is_shared(self, tmp_path: Path) -> None:
+        plain = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        ended = subprocess.run(
+            [sys.executable, "manage.py", "run_node", "web"],
+            cwd=ROOT,
+            env={**plain, "TOOLSEARCH_DATA": str(tmp_path / "data")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 1
+        assert (
+            ended.stderr.strip().splitlines()[-1].startswith("CommandError: several nodes need DATABASE_URL")
+        )
+        assert "Traceback" not in ended.stderr
+
+
+class TestDockerfile:
+    lines = (DEPLOY / "Dockerfile").read_text().splitlines()
+
+    def words(self, instruction: str) -> list[list[str]]:
+        return [line.split()[1:] for line in self.lines if line.startswith(f"{instruction} ")]
+
+    def test_has_stages_and_runs_as_nobody_in_particular(self) -> None:
+        assert len(self.words("FROM")) == 2
+        [[user]] = self.words("USER")
+        assert int(user.partition(":")[0]) > 0
+        assert self.words("HEALTHCHECK")
+
+    def test_copies_what_exists_and_the_context_lets_through(self) -> None:
+        let_through = {
+            line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")
+        }
+        copied = [
+            source
+            for words in self.words("COPY")
+            if not words[0].startswith("--from")
+            for source in [word for word in words if not word.startswith("--")][:-1]
+        ]
+        assert "templates" in copied
+        for source in copied:
+            assert (ROOT / source).exists(), source
+            assert source in let_through, source
+
+    def test_entry_point_is_sound_shell_and_knows_every_role(self) -> None:
+        script = DEPLOY / "entrypoint.sh"
+        assert subprocess.run(["sh", "-n", str(script)], check=False).returncode == 0
+        for role in NodeRole:
+            assert role.value in script.read_text()
+
+
+class TestCompose:
+    def nodes(self) -> dict[str, dict[str, Any]]:
+        services: dict[str, dict[str, Any]] = compose()["services"]
+        return {name: service for name, service in services.items() if "build" in service}
+
+    def test_nodes_write_nowhere_but_their_own_folder_and_may_do_nothing_special(self) -> None:
+        assert {"migrate", "web", "worker", "scheduler"} == set(self.nodes())
+        for service in self.nodes().values():
+            assert service["read_only"] is True
+            assert service["cap_drop"] == ["ALL"]
+            assert service["security_opt"] == ["no-new-privileges:true"]
+            assert {line.partition(":")[0] for line in service["tmpfs"]} == {"/tmp", "/data"}
+            assert "volumes" not in service
+
+    def test_variables_are_read_by_the_product(self) -> None:
+        for service in self.nodes().values():
+            assert set(service["environment"]) <= read_variables()
+
+    def test_settings_start_the_product(self, tmp_path: Path) -> None:
+        given = {
+            name: str(value).replace("${POSTGRES_PASSWORD:?set it in .env}", "tulip")
+            for name, value in self.nodes()["web"]["environment"].items()
+        }
+        read = read_environment({**given, "SECRET_KEY": SECRET, "TOOLSEARCH_DATA": str(tmp_path / "data")})
+        assert not read.is_embedded
+        assert read.cache_url
+
+    def test_example_names_only_what_somebody_reads(self) -> None:
+        lines = (DEPLOY / "env.example").read_text().splitlines()
+        named = {line.partition("=")[0] for line in lines if line and not line.startswith("#")}
+        of_compose = set(re.findall(r"\$\{([A-Z_]+)", (DEPLOY / "compose.yaml").read_text()))
+        assert named <= read_variables() | of_compose
+        assert of_compose <= named
+
+
+class TestSystemd:
+    @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+    def test_unit_runs_a_role_that_exists_as_its_own_user(self, unit: Path) -> None:
+        read = configparser.ConfigParser(strict=False, interpolation=None)
+        read.optionxform = str  # type: ignore[assignment,method-assign]
+        read.read_string(unit.read_text())
+        service = read["Service"]
+        command = service["ExecStart"].split()
+        role = command[command.index("run_node") + 1]
+        assert unit.stem == f"toolsearch-{NodeRole(role)}"
+        assert service["User"] == "toolsearch"
+        assert service["NoNewPrivileges"] == "true"
+        assert service["ProtectSystem"] == "strict"
+        assert {part.partition("=")[0] for part in service["Environment"].split()} <= read_variables()
+
+    def test_there_is_one_for_each_role(self) -> None:
+        assert {unit.stem.removeprefix("toolsearch-") for unit in UNITS} == {role.value for role in NodeRole}
+
+    @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+    def test_systemd_accepts_it(self, unit: Path, tmp_path: Path) -> None:
+        analyze = shutil.which("systemd-analyze")
+        if analyze is None:
+            pytest.skip("systemd is absent")
+        # What the unit starts need not be installed here.
+        text = unit.read_text().replace("/opt/toolsearch/.venv/bin/python", sys.executable)
+        copy = tmp_path / unit.name
+        copy.write_text(text)
+        ended = subprocess.run([analyze, "verify", str(copy)], capture_output=True, text=True, check=False)
+        assert unit.name not in ended.stderr, ended.stderr
+
+
+def test_proxy_passes_on_what_the_product_believes() -> None:
+    text = (DEPLOY / "nginx.conf").read_text()
+    assert text.count("{") == text.count("}")
+    for header in ("Host", "X-Forwarded-Proto", "X-Request-ID"):
+        assert f"proxy_set_header {header} " in text
+    plain = re.sub(r"#.*", "", text)
+    for line in filter(None, (line.strip() for line in plain.splitlines())):
+        assert line.endswith((";", "{", "}")), line
+
+
+def test_node_check_asks_a_web_node_and_believes_in_a_supervisor() -> None:
+    assert is_well("1", "python manage.py run_node worker ")
+    assert not is_well("1", "python manage.py run_node web --host 0.0.0.0 ")
+    assert not is_well("1", "sh -c sleep ")

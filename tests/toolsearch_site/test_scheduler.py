@@ -1,0 +1,95 @@
+"""One scheduler at a time: a second one waits, and takes over from one that is gone."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from celery.beat import Scheduler
+from django.db import OperationalError
+from django.utils import timezone
+
+from toolsearch_site import leases
+from toolsearch_site.celery import app
+from toolsearch_site.models import Lease
+from toolsearch_site.scheduler import LENGTH, SoleScheduler
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ticks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Who sent what was due, in order."""
+    sent: list[str] = []
+
+    def tick(scheduler: Any, *_: Any, **__: Any) -> float:
+        sent.append(scheduler.holder)
+        return 60.0
+
+    monkeypatch.setattr(Scheduler, "tick", tick)
+    # Tests share one connection; a scheduler closes its own after every look.
+    monkeypatch.setattr("toolsearch_site.scheduler.connection.close", lambda: None)
+    return sent
+
+
+def end_lease() -> None:
+    Lease.objects.update(held_until=timezone.now() - timedelta(seconds=1))
+
+
+def make_scheduler() -> SoleScheduler:
+    return SoleScheduler(app=app, lazy=True)
+
+
+def test_only_the_first_of_two_sends(ticks: list[str]) -> None:
+    first, second = make_scheduler(), make_scheduler()
+    for _ in range(3):
+        first.tick()
+        second.tick()
+    assert ticks == [first.holder] * 3
+
+
+def test_looks_again_before_its_lease_ends(ticks: list[str]) -> None:
+    first, second = make_scheduler(), make_scheduler()
+    assert first.tick() < LENGTH.total_seconds()
+    assert second.tick() < LENGTH.total_seconds()
+
+
+def test_second_takes_over_when_the_first_stops_renewing(ticks: list[str]) -> None:
+    first, second = make_scheduler(), make_scheduler()
+    first.tick()
+    end_lease()
+    second.tick()
+    first.tick()  # back from a long sleep: it is not in charge any more
+    assert ticks == [first.holder, second.holder]
+
+
+def test_second_takes_over_at_once_when_the_first_ends_well(ticks: list[str]) -> None:
+    first, second = make_scheduler(), make_scheduler()
+    first.tick()
+    first.close()
+    second.tick()
+    assert ticks == [first.holder, second.holder]
+
+
+def test_one_that_never_held_takes_nothing_away_when_it_ends(ticks: list[str]) -> None:
+    first, second = make_scheduler(), make_scheduler()
+    first.tick()
+    second.tick()
+    second.close()
+    assert Lease.objects.get().holder == first.holder
+
+
+def test_sends_nothing_while_the_database_is_away(
+    ticks: list[str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    scheduler = make_scheduler()
+    scheduler.tick()
+
+    def fail(*_: Any, **__: Any) -> bool:
+        raise OperationalError("the server is away")
+
+    with monkeypatch.context() as away:
+        away.setattr(leases, "hold", fail)
+        scheduler.tick()
+    assert "could not be renewed" in caplog.text
+    scheduler.tick()
+    assert ticks == [scheduler.holder] * 2

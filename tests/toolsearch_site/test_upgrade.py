@@ -1,0 +1,159 @@
+"""An instance of an earlier version migrates in place: every row keeps its values, and all goes on."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.apps import apps as present_apps
+from django.apps.registry import Apps
+from django.contrib.auth.models import User
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.test import Client
+from django.utils import timezone
+
+from catalog.domain.definitions import Definition
+from catalog.models import Policy, Tool
+from catalog.services import followers, search
+
+# What the first version had; every later one must be reached from here.
+FIRST_VERSION: list[tuple[str, str | None]] = [
+    ("catalog", "0005_fill_model_support"),
+    ("agent_sessions", "0003_add_order_of_use"),
+    ("toolsearch_site", None),
+]
+NOTHING: list[tuple[str, str | None]] = [
+    ("catalog", None),
+    ("agent_sessions", None),
+    ("toolsearch_site", None),
+]
+OURS = ("catalog", "agent_sessions")
+DEFINITION = Definition(name="create_issue", title="Create", description="Open a new issue.")
+
+
+def go_to(targets: list[tuple[str, str | None]]) -> Apps:
+    executor = MigrationExecutor(connection)
+    executor.migrate(targets)
+    reached = [(app, name) for app, name in targets if name is not None]
+    return MigrationExecutor(connection).loader.project_state(reached).apps
+
+
+def go_to_the_present() -> None:
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+
+
+def managers(apps: Apps, app: str) -> dict[str, Any]:
+    return {model.__name__: model._base_manager for model in apps.get_app_config(app).get_models()}
+
+
+def fill(apps: Apps) -> None:
+    """A row in every table, by the models as they were."""
+    now = timezone.now()
+    catalog, agents = managers(apps, "catalog"), managers(apps, "agent_sessions")
+    server = catalog["Server"].create(name="github", transport="stdio", command="npx", sealed="sealed-text")
+    tool = catalog["Tool"].create(
+        server=server,
+        name=DEFINITION.name,
+        qualified_name="mcp__github__create_issue",
+        title=DEFINITION.title,
+        description=DEFINITION.description,
+        digest=DEFINITION.digest,
+        chars=DEFINITION.size.chars,
+        loading="defer",
+        keywords=["ticket"],
+        version=1,
+        facts_version=1,
+        first_seen_at=now,
+        changed_at=now,
+    )
+    catalog["CatalogVersion"].filter(pk=1).update(number=1)
+    catalog["ToolRevision"].create(
+        tool=tool,
+        number=1,
+        digest=tool.digest,
+        definition=DEFINITION.to_wire(),
+        chars=tool.chars,
+        seen_at=now,
+    )
+    catalog["ToolTag"].create(tool=tool, name="issues")
+    policy = catalog["Policy"].create(slug="strict", never_defer=["a*"], quarantine="changed")
+    catalog["PolicyVersion"].create(policy=policy, number=1, fields={"mode": "always"}, actor="ada")
+    catalog["DecidedList"].create(policy=policy, version=3, catalog_version=1, policy_version=1, tools=1)
+    catalog["Decision"].create(policy=policy, tool=tool, outcome="defer", reason="tool_defer", chars=9)
+    catalog["Change"].create(actor="ada", subject="server", name="github", action="created", after={"a": 1})
+    job = catalog["Job"].create(kind="refresh_server", subject=server.pk, run_after=now)
+    catalog["RefreshRun"].create(
+        server=server, job=job, started_at=now, finished_at=now, rejected=[{"name": "x", "why": "y"}]
+    )
+    catalog["Heartbeat"].create(part="worker", at=now)
+    key = agents["ApiKey"].create(name="agent", prefix="abcdefgh", digest="0" * 64, policy=policy)
+    session = agents["AgentSession"].create(
+        key=key,
+        policy=policy,
+        external_id="x",
+        visible=["*"],
+        last_seen_at=now,
+        expires_at=now + timedelta(days=1),
+    )
+    agents["LoadedTool"].create(
+        session=session, name="mcp__github__create_issue", position=1, loaded_turn=0, used_turn=0
+    )
+    agents["SearchEvent"].create(
+        session=session, at=now, turn=1, query="q", form="keywords", outcome="matched", hits=[], took_us=9
+    )
+    agents["Snapshot"].create(session=session, turn=1, search_tool_name="search_tools", was_active=True)
+
+
+def read(apps: Apps, columns: dict[str, list[str]] | None = None) -> dict[str, list[dict[str, Any]]]:
+    """Every row of our tables; of a later version, the columns that an earlier one had."""
+    found = {}
+    for label in OURS:
+        for model in apps.get_app_config(label).get_models():
+            name = model._meta.label
+            wanted = (
+                [one.attname for one in model._meta.concrete_fields] if columns is None else columns.get(name)
+            )
+            if wanted is not None:
+                found[name] = list(model._base_manager.order_by("pk").values(*wanted))
+    return found
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rows_of_the_first_version_are_kept_and_served() -> None:
+    try:
+        go_to(NOTHING)
+        past = go_to(FIRST_VERSION)
+        fill(past)
+        before = read(past)
+        assert [name for name, rows in before.items() if not rows] == []
+        go_to_the_present()
+        columns = {name: list(rows[0]) for name, rows in before.items()}
+        after = read(present_apps, columns)
+        assert after.keys() == before.keys()
+        for name, rows in before.items():
+            assert after[name] == rows, name
+        _use_it()
+    finally:
+        go_to_the_present()
+
+
+def _use_it() -> None:
+    """What followed the catalog follows it again, and pages about the old rows open."""
+    followers.bring_up_to_date()
+    policy = Policy.objects.get(slug="strict")
+    assert policy.decisions.get().reason == "tool_defer"
+    found = search.search_policy(policy=policy, query="open an issue")
+    assert [hit.qualified_name for hit in found.hits] == ["mcp__github__create_issue"]
+    client = Client()
+    client.force_login(User.objects.create_superuser("root"))
+    tool = Tool.objects.get()
+    for path in (
+        "/",
+        "/tools/",
+        tool.get_absolute_url(),
+        "/servers/github/",
+        "/sessions/",
+        "/policies/strict/",
+    ):
+        assert client.get(path).status_code == 200, path
