@@ -1,7 +1,7 @@
 """How fast agents poll and search: `python bench/polling.py`, one table.
 
-Beside our own answers stand a bare Django view under the same server, and FastMCP with the same tools.
-Needs `wrk` and the benchmark data's `catalog-10k`.
+Beside our own answers stand a bare Django view under the same server, and FastMCP with the same tools; the
+ratios are printed last, and a missed bound ends in exit code 1. Needs `wrk` and the data's `catalog-10k`.
 """
 
 import json
@@ -95,6 +95,8 @@ def main() -> None:
         for size in SIZES:
             readings += measure_size(Path(folder), size)
     show(readings)
+    if not judge({reading.label: reading.per_second for reading in readings}):
+        sys.exit(1)
 
 
 def measure_size(folder: Path, size: int) -> Iterator[Reading]:
@@ -102,7 +104,7 @@ def measure_size(folder: Path, size: int) -> Iterator[Reading]:
     lines = (DATA / "catalog-10k" / "tools.jsonl").read_text().splitlines()[:size]
     tools.write_text("\n".join(lines) + "\n")
     with running_bare_site(folder) as url:
-        yield run_wrk(f"bare view, beside {size:,} tools", url)
+        yield run_wrk(f"bare view, {size:,} tools", url)
     with running_toolsearch(folder / f"data-{size}", tools) as service:
         yield from measure_service(service, size)
     with running_peer(folder, tools, searches=False) as url:
@@ -301,6 +303,27 @@ def show(readings: Sequence[Reading]) -> None:
     for reading in readings:
         row = f"{reading.label:{width}}  {reading.per_second:9,.1f}  {reading.p50:8.2f}  {reading.p99:8.2f}"
         print(f"{row}  {reading.errors}".rstrip())
+
+
+def judge(rates: dict[str, float]) -> bool:
+    """Prints each ratio with its bound; whether all are kept."""
+    few, some, most = (f"{size:,} tools" for size in SIZES)
+    many = f"{most}, {MANY_SESSIONS:,} sessions"
+    bounds = [(f"304 of a session, {size:,} tools", f"bare view, {size:,} tools", 0.5) for size in SIZES]
+    bounds += [
+        (f"304 of a session, {most}", f"304 of a session, {few}", 0.8),
+        (f"304 of a session, {many}", f"304 of a session, {most}", 0.8),
+        (f"search, {many}", f"search, {most}", 0.8),
+        (f"list, all definitions, {some}", f"FastMCP tools/list, {some}", 30),
+        (f"search, {most}", f"FastMCP search, {most}", 100),
+    ]
+    is_kept = True
+    for ours, peer, least in bounds:
+        ratio = rates[ours] / rates[peer]
+        is_kept &= ratio >= least
+        word = "" if ratio >= least else "  MISSED"
+        print(f"{ours} / {peer}: {ratio:.2f}, at least {least:g}{word}")
+    return is_kept
 
 
 if __name__ == "__main__":

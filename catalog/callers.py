@@ -1,8 +1,8 @@
 """Who calls the REST API. The agents' app owns the keys; it says here how to recognise one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -79,7 +79,11 @@ ADMIN_KEY = KeyCheck(for_admins=True)
 
 
 def read_bearer(request: HttpRequest) -> str:
-    header = str(request.META.get("HTTP_AUTHORIZATION", ""))
+    return bearer_of(request.META)
+
+
+def bearer_of(environ: Mapping[str, Any]) -> str:
+    header = str(environ.get("HTTP_AUTHORIZATION", ""))
     return header[len(BEARER) :].strip() if header[: len(BEARER)].lower() == BEARER else ""
 
 

@@ -42,11 +42,16 @@ def measured(get_response: Answer) -> Answer:
         match = request.resolver_match
         kind = _kind_of(match.route) if match else "file"
         method = request.method if request.method in METHODS else "other"
-        _counter(kind, method, response.status_code).inc()
-        _timer(kind).observe(time.perf_counter() - started)
+        count(kind, method, response.status_code, seconds=time.perf_counter() - started)
         return response
 
     return answer
+
+
+def count(kind: str, method: str, status: int, *, seconds: float) -> None:
+    """One answer that was given."""
+    _counter(kind, method, status).inc()
+    _timer(kind).observe(seconds)
 
 
 @cache

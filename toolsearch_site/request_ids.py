@@ -3,7 +3,7 @@
 import contextvars
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from django.http import HttpRequest, HttpResponse
 
@@ -19,8 +19,7 @@ def request_ids(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable
     """Middleware: keeps a proxy's id where it sent one, else makes one."""
 
     def answer(request: HttpRequest) -> HttpResponse:
-        given = request.META.get(_SENT, "")
-        own = given if given and _ACCEPTED.fullmatch(given) else _make_id()
+        own = choose_id(request.META)
         token = request_id.set(own)
         try:
             response = get_response(request)
@@ -32,6 +31,7 @@ def request_ids(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable
     return answer
 
 
-def _make_id() -> str:
-    """Unlike any other, which is all it has to be: a secret would take ten times as long."""
-    return f"{random.getrandbits(128):032x}"
+def choose_id(environ: Mapping[str, str]) -> str:
+    """The caller's, or one unlike any other, which is all it has to be: a secret would take much longer."""
+    given = environ.get(_SENT, "")
+    return given if given and _ACCEPTED.fullmatch(given) else f"{random.getrandbits(128):032x}"

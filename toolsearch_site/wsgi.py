@@ -6,4 +6,8 @@ from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "toolsearch_site.settings")
 
-application = get_wsgi_application()
+site = get_wsgi_application()
+
+from toolsearch_site.unchanged import unchanged_first  # noqa: E402  once the apps are loaded
+
+application = unchanged_first(site)

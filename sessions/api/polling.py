@@ -7,7 +7,7 @@ assembled from shared pieces, and compressed where the caller can take it.
 import uuid
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -27,11 +27,25 @@ from sessions.services import rates, records
 WORTH_COMPRESSING_BYTES = 1024
 
 Choice = TypeVar("Choice", bound=StrEnum)
+Find = Callable[[str], Poll | None]
+# Where a view leaves word, beside the request's headers, that its "not modified" may be given again.
+UNCHANGED = "toolsearch.unchanged"
 _CACHING = {"Cache-Control": "private, no-cache", "Vary": "Accept-Encoding, Authorization"}
 
 
+class Unchanged(NamedTuple):
+    """What a "not modified" came from, and how to read that again."""
+
+    poll: Poll
+    find: Find
+    session_id: uuid.UUID | None = None
+
+
 def poll_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
-    poll = _admit(request, lambda prefix: polls.find_session_poll(prefix, session_id, now=timezone.now()))
+    def find(prefix: str) -> Poll | None:
+        return polls.find_session_poll(prefix, session_id, now=timezone.now())
+
+    poll = _admit(read_bearer(request), find)
     if poll.policy_id is None:
         raise NotFound("There is no such session.")
     records.note_use(key_id=poll.key_id, session_id=session_id)
@@ -39,12 +53,15 @@ def poll_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
     digest = offers.offer_of_policy(poll.policy_id, poll.versions).digest
     tag = f'W/"{digest}-{poll.session_version}-{form.key}"'
     if _has(request, tag):
-        return _not_modified(tag)
+        return _not_modified(request, tag, Unchanged(poll, find, session_id))
     return _send(request, tag, _render_session(session_id, form))
 
 
 def poll_policy(request: HttpRequest, slug: str) -> HttpResponse:
-    poll = _admit(request, lambda prefix: polls.find_policy_poll(prefix, slug, now=timezone.now()))
+    def find(prefix: str) -> Poll | None:
+        return polls.find_policy_poll(prefix, slug, now=timezone.now())
+
+    poll = _admit(read_bearer(request), find)
     if poll.policy_id is None:
         raise NotFound(f"There is no policy named {slug}.")
     records.note_use(key_id=poll.key_id)
@@ -52,14 +69,25 @@ def poll_policy(request: HttpRequest, slug: str) -> HttpResponse:
     offer = offers.offer_of_policy(poll.policy_id, poll.versions)
     tag = f'W/"{offer.digest}-{offer.version}-{form.key}"'
     if _has(request, tag):
-        return _not_modified(tag)
+        return _not_modified(request, tag, Unchanged(poll, find))
     standing = tool_lists.Standing(offer)
     return _send(request, tag, tool_lists.render(standing, form, session=None, version=offer.version))
 
 
-def _admit(request: HttpRequest, find: Callable[[str], Poll | None]) -> Poll:
+def is_still(unchanged: Unchanged, *, key_text: str) -> bool:
+    """Whether the key is in force and reads what it read before. Then, as in a view, its use is noted."""
+    try:
+        poll = _admit(key_text, unchanged.find)
+    except NotAuthenticated:
+        return False
+    if poll != unchanged.poll:
+        return False
+    records.note_use(key_id=poll.key_id, session_id=unchanged.session_id)
+    return True
+
+
+def _admit(text: str, find: Find) -> Poll:
     """Check the key, which the same read has brought, and count the request."""
-    text = read_bearer(request)
     prefix = keys.read_prefix(text)
     poll = find(prefix) if prefix is not None else None
     if poll is None or not keys.is_same_key(text, poll.digest, pepper=settings.SECRET_KEY):
@@ -108,7 +136,11 @@ def _split_tags(known: str) -> list[str]:
     return [one.strip() for one in known.split(",")]
 
 
-def _not_modified(tag: str) -> HttpResponse:
+def _not_modified(request: HttpRequest, tag: str, unchanged: Unchanged) -> HttpResponse:
+    """Left for the next poll where one read tells everything: `auto` looks a model up, a limit counts."""
+    is_auto = bool(request.META.get("QUERY_STRING")) and request.GET.get("format") == Format.AUTO
+    if not is_auto and unchanged.poll.rate_limit_per_minute is None:
+        request.META[UNCHANGED] = unchanged
     return HttpResponse(status=304, content_type="application/json", headers={"ETag": tag, **_CACHING})
 
 

@@ -1,0 +1,198 @@
+"""Polls that find nothing new, answered before Django: only while everything they came from is as it was."""
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+from django.test import RequestFactory
+from django.utils import timezone
+
+from catalog.domain.choices import Loading
+from catalog.models import Tool
+from catalog.services import tool_settings
+from catalog.services.changes import COMMAND_LINE
+from sessions.models import AgentSession, ApiKey
+from sessions.reading import polls
+from sessions.services import keys, records
+from tests.sessions.api.calling import ROOT, Agent, Conversation, fill_catalog, follow, make_agent
+from toolsearch_site import metrics, unchanged, wsgi
+
+pytestmark = pytest.mark.django_db
+
+
+class Door:
+    """The site behind the door under test, with a count of what got through to Django."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+        self._application = unchanged.unchanged_first(self._site)
+
+    def _site(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        self.passed += 1
+        return wsgi.site(environ, start_response)
+
+    def poll(self, path: str, *, key: str, tag: str = "", **environ: str) -> tuple[int, dict[str, str]]:
+        told: list[tuple[str, list[tuple[str, str]]]] = []
+        sent = {"HTTP_AUTHORIZATION": f"Bearer {key}", "HTTP_IF_NONE_MATCH": tag, **environ}
+        asked = RequestFactory().get(ROOT + path, **{name: value for name, value in sent.items() if value})  # type: ignore[arg-type]
+        body = self._application(asked.environ, lambda status, headers, *_: told.append((status, headers)))
+        b"".join(body)
+        status, headers = told[0]
+        return int(status.split()[0]), dict(headers)
+
+
+@pytest.fixture
+def agent() -> Agent:
+    fill_catalog()
+    return make_agent()
+
+
+@pytest.fixture
+def session(agent: Agent) -> Conversation:
+    return agent.begin()
+
+
+@pytest.fixture
+def door() -> Door:
+    return Door()
+
+
+def ask_until_kept(door: Door, path: str, key: str) -> str:
+    """The tag of a list; its "not modified" has been given once, and Django was asked twice."""
+    tag = door.poll(path, key=key)[1]["ETag"]
+    assert door.poll(path, key=key, tag=tag)[0] == 304
+    door.passed = 0
+    return tag
+
+
+class TestUnchanged:
+    @pytest.mark.parametrize("query", ["", "?format=openai&hosted=true"])
+    def test_session_is_answered_alike_without_django(
+        self, door: Door, agent: Agent, session: Conversation, query: str
+    ) -> None:
+        path = f"{session.path}/tools{query}"
+        tag = door.poll(path, key=agent.text)[1]["ETag"]
+        by_django = door.poll(path, key=agent.text, tag=tag)
+        again = door.poll(path, key=agent.text, tag=tag)
+        assert door.passed == 2
+        assert again[0] == by_django[0] == 304
+        assert by_django[1].pop("X-Request-ID") != again[1].pop("X-Request-ID")
+        assert again[1] == by_django[1]
+
+    def test_policy_is_answered_without_django_for_each_key(self, door: Door, agent: Agent) -> None:
+        other = make_agent()
+        for caller in (agent, other, agent, other):
+            tag = door.poll("/policies/default/tools", key=agent.text)[1]["ETag"]
+            assert door.poll("/policies/default/tools", key=caller.text, tag=tag)[0] == 304
+        assert door.passed == 4 + 2
+
+    def test_costs_one_read(
+        self, door: Door, agent: Agent, session: Conversation, django_assert_num_queries: Any
+    ) -> None:
+        tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
+        with django_assert_num_queries(1):
+            assert door.poll(f"{session.path}/tools", key=agent.text, tag=tag)[0] == 304
+        assert door.passed == 0
+
+    def test_request_id_of_the_caller_is_kept(self, door: Door, agent: Agent, session: Conversation) -> None:
+        tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
+        sent = {"HTTP_X_REQUEST_ID": "from-the-proxy-1"}
+        _, headers = door.poll(f"{session.path}/tools", key=agent.text, tag=tag, **sent)
+        assert headers["X-Request-ID"] == "from-the-proxy-1"
+
+    def test_is_counted_and_its_use_noted(self, door: Door, agent: Agent, session: Conversation) -> None:
+        tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
+        records.write_notes()
+        long_ago = timezone.now() - timedelta(hours=1)
+        AgentSession.objects.filter(pk=session.id).update(last_seen_at=long_ago)
+        counter = metrics.REQUESTS.labels("poll", "GET", 304)
+        before = counter._value.get()
+        door.poll(f"{session.path}/tools", key=agent.text, tag=tag)
+        records.write_notes()
+        assert counter._value.get() == before + 1
+        assert AgentSession.objects.get(pk=session.id).last_seen_at > long_ago
+
+
+class TestChanged:
+    def test_loaded_tool_is_a_new_list(self, door: Door, agent: Agent, session: Conversation) -> None:
+        tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
+        session.search("open a new issue")
+        assert door.poll(f"{session.path}/tools", key=agent.text, tag=tag)[0] == 200
+
+    def test_edit_is_a_new_list(self, door: Door, agent: Agent, session: Conversation) -> None:
+        paths = (f"{session.path}/tools", "/policies/default/tools")
+        tags = [ask_until_kept(door, path, agent.text) for path in paths]
+        tool_settings.change_tool(
+            tool=Tool.objects.get(name="read_file"), actor=COMMAND_LINE, loading=Loading.ALWAYS
+        )
+        follow()
+        asked = [door.poll(path, key=agent.text, tag=tag)[0] for path, tag in zip(paths, tags, strict=True)]
+        assert asked == [200, 200]
+
+    def test_revoked_key_is_refused(self, door: Door, agent: Agent, session: Conversation) -> None:
+        tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
+        keys.revoke_key(key=agent.key, actor=COMMAND_LINE)
+        assert door.poll(f"{session.path}/tools", key=agent.text, tag=tag)[0] == 401
+
+    def test_expired_key_is_refused(self, door: Door, agent: Agent, session: Conversation) -> None:
+        tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
+        ApiKey.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        assert door.poll(f"{session.path}/tools", key=agent.text, tag=tag)[0] == 401
+
+    def test_expired_session_is_gone(self, door: Door, agent: Agent, session: Conversation) -> None:
+        tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
+        AgentSession.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        assert door.poll(f"{session.path}/tools", key=agent.text, tag=tag)[0] == 404
+
+    def test_key_with_the_same_prefix_and_another_secret_is_refused(
+        self, door: Door, agent: Agent, session: Conversation
+    ) -> None:
+        tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
+        forged = agent.text[:-1] + ("a" if agent.text[-1] != "a" else "b")
+        assert door.poll(f"{session.path}/tools", key=forged, tag=tag)[0] == 401
+
+    def test_session_of_another_key_is_not_found(
+        self, door: Door, agent: Agent, session: Conversation
+    ) -> None:
+        tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
+        assert door.poll(f"{session.path}/tools", key=make_agent().text, tag=tag)[0] == 404
+
+    def test_database_that_is_away_is_told(
+        self, door: Door, agent: Agent, session: Conversation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
+
+        def fail(*_: object) -> None:
+            raise OperationalError("server closed the connection unexpectedly")
+
+        monkeypatch.setattr(polls, "read_row", fail)
+        status, headers = door.poll(f"{session.path}/tools", key=agent.text, tag=tag)
+        assert (status, "Retry-After" in headers) == (503, True)
+
+
+class TestNotKept:
+    def test_format_that_follows_the_model(self, door: Door, agent: Agent) -> None:
+        session = agent.begin(model="claude-sonnet-4-5")
+        ask_until_kept(door, f"{session.path}/tools?format=%61uto", agent.text)
+        tag = door.poll(f"{session.path}/tools?format=%61uto", key=agent.text)[1]["ETag"]
+        assert door.poll(f"{session.path}/tools?format=%61uto", key=agent.text, tag=tag)[0] == 304
+        assert door.passed == 2
+
+    def test_key_with_a_limit(self, door: Door) -> None:
+        fill_catalog()
+        limited = make_agent(rate_limit_per_minute=3)
+        tag = door.poll("/policies/default/tools", key=limited.text)[1]["ETag"]
+        polled = [door.poll("/policies/default/tools", key=limited.text, tag=tag)[0] for _ in range(3)]
+        assert polled == [304, 304, 429]
+
+    def test_shelf_has_an_end(
+        self, door: Door, agent: Agent, session: Conversation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(unchanged, "KEPT_ANSWERS", 1)
+        path, other = f"{session.path}/tools", "/policies/default/tools"
+        tag = ask_until_kept(door, path, agent.text)
+        ask_until_kept(door, other, agent.text)
+        assert door.poll(path, key=agent.text, tag=tag)[0] == 304
+        assert door.passed == 1

@@ -1,0 +1,89 @@
+"""Answers a poll that finds nothing new before Django makes a request of it.
+
+"Anything new?" is most of what agents ask all day. A "304 Not Modified" that a view gave is kept with what it
+came from; the same poll gets it again if the view's one read of the database, made anew, brings the same.
+Whatever else is asked or found goes on to Django.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from django.db import DatabaseError, connection
+
+from catalog.callers import bearer_of
+from sessions.api.polling import UNCHANGED, Unchanged, is_still
+from sessions.domain import keys
+from toolsearch_site import metrics, request_ids
+
+Environ = dict[str, Any]
+Headers = list[tuple[str, str]]
+StartResponse = Callable[..., Any]
+Application = Callable[[Environ, StartResponse], Iterable[bytes]]
+Asked = tuple[str | None, ...]
+
+KEPT_ANSWERS = 10_000
+STATUS_LINE = f"{HTTPStatus.NOT_MODIFIED.value} {HTTPStatus.NOT_MODIFIED.phrase}"
+
+
+class _Kept(NamedTuple):
+    unchanged: Unchanged
+    headers: Headers
+
+
+def unchanged_first(application: Application) -> Application:
+    """Wraps the site's WSGI application."""
+    shelf: dict[Asked, _Kept] = {}
+
+    def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        if "HTTP_IF_NONE_MATCH" not in environ or environ["REQUEST_METHOD"] != "GET":
+            return application(environ, start_response)
+        started = time.perf_counter()
+        key_text = bearer_of(environ)
+        asked = _read_asked(environ, key_text)
+        kept = shelf.get(asked)
+        if kept is None or not _is_in_force(kept.unchanged, key_text):
+            return application(environ, _keeping(shelf, asked, environ, start_response))
+        start_response(STATUS_LINE, [*kept.headers, (request_ids.HEADER, request_ids.choose_id(environ))])
+        metrics.count("poll", "GET", HTTPStatus.NOT_MODIFIED, seconds=time.perf_counter() - started)
+        return ()
+
+    return answer
+
+
+def _read_asked(environ: Environ, key_text: str) -> Asked:
+    """All of a poll that its answer can depend on, but for the database. Of the key its public part."""
+    find = environ.get
+    return (
+        find("PATH_INFO"),
+        find("QUERY_STRING"),
+        find("HTTP_IF_NONE_MATCH"),
+        keys.read_prefix(key_text),
+        find("wsgi.url_scheme"),
+        find("HTTP_X_FORWARDED_PROTO"),
+    )
+
+
+def _is_in_force(unchanged: Unchanged, key_text: str) -> bool:
+    """A database that is away is Django's to tell."""
+    try:
+        return is_still(unchanged, key_text=key_text)
+    except DatabaseError:
+        return False
+    finally:
+        connection.close_if_unusable_or_obsolete()
+
+
+def _keeping(
+    shelf: dict[Asked, _Kept], asked: Asked, environ: Environ, start_response: StartResponse
+) -> StartResponse:
+    def start(status: str, headers: Headers, *more: Any) -> Any:
+        unchanged = environ.get(UNCHANGED)
+        if unchanged is not None:
+            while len(shelf) >= KEPT_ANSWERS:
+                shelf.pop(next(iter(shelf)), None)
+            shelf[asked] = _Kept(unchanged, [one for one in headers if one[0] != request_ids.HEADER])
+        return start_response(status, headers, *more)
+
+    return start
