@@ -21,7 +21,7 @@ from sessions.domain.pieces import Piece
 from sessions.models import AgentSession
 from sessions.reading import models_known, offers, polls, tool_lists
 from sessions.reading.polls import Poll
-from sessions.reading.states import read_loaded, stand
+from sessions.reading.states import read_together, stand
 from sessions.services import rates, records
 
 WORTH_COMPRESSING_BYTES = 1024
@@ -123,7 +123,8 @@ def _render_session(session_id: uuid.UUID, form: ListForm) -> Sequence[Piece]:
     session = AgentSession.objects.filter(pk=session_id).first()
     if session is None:  # deleted since the key was checked
         raise NotFound("There is no such session.")
-    standing = stand(session, read_loaded(session))
+    session, loaded = read_together(session)
+    standing = stand(session, loaded)
     return tool_lists.render(standing, form, session=str(session_id), version=session.version)
 
 

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from catalog.domain.choices import Reason
+from catalog.domain.errors import NotFound, Unavailable
 from sessions.domain.loaded import Loaded, LoadedTools
 from sessions.models import AgentSession, LoadedTool
 from sessions.reading import offers
 from sessions.reading.offer import Offer
 from sessions.reading.tool_lists import Standing
 from sessions.reading.versions import Versions, read_versions
+
+ATTEMPTS = 10
+_LOADED = ("name", "loaded_turn", "used_turn", "used_order")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class SessionState:
 
 
 def read_state(session: AgentSession, *, lost: Sequence[str] | None = None) -> SessionState:
-    loaded = read_loaded(session)
+    session, loaded = read_together(session)
     return SessionState(session, stand(session, loaded), loaded, lost)
 
 
@@ -83,12 +87,22 @@ def stand_in(offer: Offer, loaded: LoadedTools) -> Standing:
     return Standing(offer, tuple(tool for tool in found if tool is not None and tool.is_deferred))
 
 
+def read_together(session: AgentSession) -> tuple[AgentSession, LoadedTools]:
+    """The session and what it has loaded, of one version: where it has changed since, as it is now."""
+    with_loaded = AgentSession.objects.filter(pk=session.pk).order_by("loaded_tools__position")
+    for _ in range(ATTEMPTS):
+        rows = list(with_loaded.values_list("version", *(f"loaded_tools__{field}" for field in _LOADED)))
+        if rows and rows[0][0] == session.version:
+            return session, tuple(Loaded(*loaded) for _, *loaded in rows if loaded[0] is not None)
+        try:
+            session = AgentSession.objects.get(pk=session.pk)
+        except AgentSession.DoesNotExist:
+            raise NotFound("There is no such session.") from None
+    raise Unavailable("the session changes faster than it can be read; try again")
+
+
 def read_loaded(session: AgentSession) -> LoadedTools:
-    rows = (
-        LoadedTool.objects.filter(session=session)
-        .order_by("position")
-        .values_list("name", "loaded_turn", "used_turn", "used_order")
-    )
+    rows = LoadedTool.objects.filter(session=session).order_by("position").values_list(*_LOADED)
     return tuple(Loaded(*row) for row in rows)
 
 

@@ -27,6 +27,7 @@ class Crowd:
     turns: int = 0
     snapshots: int = 0
     resets: int = 0
+    lists: dict[int, list[str]] = field(default_factory=dict)  # by version
     problems: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -83,6 +84,8 @@ class Crowd:
         is_sound = len(loaded) == len(set(loaded)) and turns == sorted(turns) and version >= seen
         if not is_sound or not (own in loaded or self.with_resets):
             self.problems.append(f"{own}: version {seen} then {version}, {loaded} of turns {turns}")
+        if self.lists.setdefault(version, loaded) != loaded:
+            self.problems.append(f"{own}: version {version} is {loaded} and was {self.lists[version]}")
 
     def _count(self, what: str, path: str, status: int) -> Any:
         state = self.client.post(path, {}, status=status)
