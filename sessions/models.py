@@ -4,7 +4,7 @@ import uuid
 from datetime import datetime
 
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 from django.urls import reverse
 
@@ -68,6 +68,15 @@ class AgentSessionQuerySet(models.QuerySet["AgentSession"]):
 
     def live(self, *, now: datetime) -> "AgentSessionQuerySet":
         return self.filter(expires_at__gt=now)
+
+    def end(self) -> int:
+        """Delete them and all of theirs. Locked first: notes of them that are just being written come before
+        or, finding them gone, not at all.
+        """
+        with transaction.atomic():
+            ids = list(self.select_for_update(of=("self",)).order_by("pk").values_list("pk", flat=True))
+            AgentSession.objects.filter(pk__in=ids).delete()
+        return len(ids)
 
 
 class AgentSession(models.Model):

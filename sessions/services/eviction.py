@@ -27,7 +27,10 @@ def make_room(session: AgentSession) -> int:
 
 def expire(*, now: datetime) -> int:
     """End the sessions whose time is over, a batch at a time so that no write lasts long."""
-    return _delete_in_batches(AgentSession.objects.expired(now=now))
+    expired, gone = AgentSession.objects.expired(now=now), 0
+    while ids := list(expired.values_list("pk", flat=True)[:BATCH_ROWS]):
+        gone += expired.filter(pk__in=ids).end()
+    return gone
 
 
 def prune_searches(*, now: datetime) -> int:
@@ -51,9 +54,7 @@ def _end_idle(sessions: Sessions, most: int, *, spared: AgentSession) -> int:
         return 0
     others = sessions.exclude(pk=spared.pk)
     idle = others.order_by("last_seen_at", "pk").values_list("pk", flat=True)[:excess]
-    ids = list(idle)
-    AgentSession.objects.filter(pk__in=ids).delete()
-    return len(ids)
+    return AgentSession.objects.filter(pk__in=list(idle)).end()
 
 
 def _delete_in_batches(rows: QuerySet[M]) -> int:

@@ -121,13 +121,13 @@ def reset(*, session: AgentSession, by: str = "") -> AgentSession:
 
 
 def delete_session(*, session: AgentSession) -> None:
-    AgentSession.objects.filter(pk=session.pk).delete()
+    AgentSession.objects.filter(pk=session.pk).end()
 
 
 def _find_known(key_id: int, external_id: str) -> AgentSession | None:
     """An expired session of that name makes room for a new one."""
     known = AgentSession.objects.select_related("policy").filter(key=key_id, external_id=external_id)
-    known.expired(now=timezone.now()).delete()
+    known.expired(now=timezone.now()).end()
     return known.first()
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from threading import Lock, Timer
 
 from django.conf import settings
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from catalog.models import Policy
@@ -69,6 +69,16 @@ class _Notebook:
             notes, self._notes, self._timer = self._notes, _Notes(), None
             return notes
 
+    def give_back(self, notes: _Notes) -> None:
+        """What could not be written, before what was noted since."""
+        with self._lock:
+            since, self._notes = self._notes, notes
+            notes.searches = (notes.searches + since.searches)[:MOST_NOTES]
+            notes.happenings = (notes.happenings + since.happenings)[:MOST_NOTES]
+            notes.seen |= since.seen
+            notes.used |= since.used
+            self._start_timer()
+
     def forget(self) -> None:
         with self._lock:
             self._notes, self._key_uses = _Notes(), {}
@@ -110,13 +120,21 @@ def write_notes() -> None:
     notes = _notebook.take()
     if not notes:
         return
+    try:
+        _write(notes)
+    except (OperationalError, InterfaceError):  # the database is away, and will be back
+        _notebook.give_back(notes)
+        raise
+
+
+def _write(notes: _Notes) -> None:
     measured = events.measure(notes.happenings)
+    noted = {search.session_id for search in notes.searches} | {event.session_id for event in measured}
     with transaction.atomic():
-        _write_seen(notes.seen)
+        living = _hold({*noted, *notes.seen})
+        _write_seen({session_id: at for session_id, at in notes.seen.items() if session_id in living})
         for key_id, at in notes.used.items():
             ApiKey.objects.filter(pk=key_id).update(last_used_at=at)
-        noted = {search.session_id for search in notes.searches} | {event.session_id for event in measured}
-        living = set(AgentSession.objects.filter(pk__in=noted).values_list("pk", flat=True))
         searches = [search for search in notes.searches if search.session_id in living]
         SearchEvent.objects.bulk_create(searches, batch_size=BATCH_ROWS)
         events.write([event for event in measured if event.session_id in living])
@@ -126,6 +144,12 @@ def write_notes() -> None:
 def forget() -> None:
     """Forget what has not been written yet."""
     _notebook.forget()
+
+
+def _hold(session_ids: set[uuid.UUID]) -> set[uuid.UUID]:
+    """Those still there, kept from ending until the notes are written; locked in one order by all who do."""
+    rows = AgentSession.objects.select_for_update(no_key=True).filter(pk__in=session_ids).order_by("pk")
+    return set(rows.values_list("pk", flat=True))
 
 
 def _write_seen(seen: dict[uuid.UUID, datetime]) -> None:
@@ -147,7 +171,7 @@ def _write_and_close() -> None:
     try:
         write_notes()
     except DatabaseError:
-        logger.exception("searches, events and last uses could not be recorded")
+        logger.exception("searches, events and last uses could not be recorded now")
     finally:
         connection.close()
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -105,6 +106,18 @@ def test_searches_are_on_record_a_moment_later(agent: RestClient, instance: Inst
     path = f"/sessions/{agent.post('/sessions', {}, status=201)['id']}"
     agent.post(f"{path}/search", {"query": "pull request review"})
     wait_for(lambda: instance.manage("shell", "-c", COUNT).stdout.split()[-1:] == ["1"], within_seconds=15)
+
+
+def test_session_ends_while_notes_of_it_are_written(agent: RestClient) -> None:
+    """Short lives, so that some end in the very moment that their searches are recorded."""
+
+    def live_shortly(_: int) -> int:
+        path = f"/sessions/{agent.post('/sessions', {}, status=201)['id']}"
+        agent.post(f"{path}/search", {"query": "create an issue"})
+        return agent.call("DELETE", path).status
+
+    with ThreadPoolExecutor(max_workers=8) as threads:
+        assert set(threads.map(live_shortly, range(400))) == {204}
 
 
 def begin_crowd(agent: RestClient, *, with_resets: bool = False) -> Crowd:

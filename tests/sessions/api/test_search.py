@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
 from catalog.models import Policy, Tool
 from catalog.services import policies, tool_settings
 from catalog.services.changes import COMMAND_LINE
 from sessions.models import SearchEvent
-from sessions.services import eviction, records
+from sessions.services import events, eviction, records
 from tests.sessions.api.calling import Agent, follow, make_agent
 
 pytestmark = pytest.mark.django_db
@@ -131,6 +132,24 @@ class TestRecord:
         assert (first.query, first.form, first.hits[0][0]) == ("create issue", "keywords", CREATE)
         assert first.tokens_loaded > 0
         assert SearchEvent.objects.filter(outcome="no_match", tokens_loaded=0).count() == 1
+
+    def test_searches_wait_for_a_database_that_is_away(
+        self, agent: Agent, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail(*_: object) -> None:
+            raise OperationalError("server closed the connection unexpectedly")
+
+        session = agent.begin()
+        session.search("create issue")
+        with monkeypatch.context() as away:
+            away.setattr(events, "write", fail)
+            with pytest.raises(OperationalError):
+                records.write_notes()
+        assert SearchEvent.objects.count() == 0
+        session.search("send a message")
+        records.write_notes()
+        asked = SearchEvent.objects.order_by("at").values_list("query", flat=True)
+        assert list(asked) == ["create issue", "send a message"]
 
     def test_search_of_a_deleted_session_is_not_recorded(self, agent: Agent) -> None:
         session = agent.begin()
