@@ -1,13 +1,14 @@
 # What a newcomer needs: `make run` and `make test`. CI runs `make test` and `make check`.
 PYTHON ?= python3
 BIN := .venv/bin
-# Many tests wait for processes, so more workers than cores pay. One after the other: PARALLEL=
-PARALLEL ?= --numprocesses 4 --dist loadgroup
+# Many tests wait for processes, so more workers than cores pay. The order is that of tests/conftest.py.
+# One after the other: PARALLEL=
+PARALLEL ?= --numprocesses 4 --dist loadgroup --no-loadscope-reorder
 # Every worker and every process that a test starts reads the same code: compiled once, it starts sooner.
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := manage.py toolsearch_site catalog sessions tests bench
 
-.PHONY: run setup test coverage check audit format screenshots clean
+.PHONY: run setup test test-whoosh3 coverage check audit format screenshots clean
 
 run: .venv/run.stamp
 	@exec $(BIN)/python manage.py up
@@ -19,6 +20,14 @@ test: .venv/full.stamp
 
 coverage: .venv/full.stamp
 	$(BIN)/pytest $(PARALLEL) --cov --cov-report=term $(PYTEST_ARGS)
+
+# What takes the place of whoosh-reloaded should a Python release break that: the index must work with it too.
+WHOOSH3 ?= .venv/whoosh3
+test-whoosh3: export PYTHONPATH = $(abspath $(WHOOSH3))
+test-whoosh3: .venv/full.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(WHOOSH3) whoosh3==3.54.0
+	$(BIN)/python -c 'import whoosh; assert whoosh.__version__[0] == 3, whoosh.__file__'
+	$(BIN)/pytest $(addprefix tests/catalog/search/,test_index.py test_engine.py test_crashes.py)
 
 check: .venv/full.stamp
 	$(BIN)/ruff check $(SOURCES)

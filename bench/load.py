@@ -1,14 +1,21 @@
 """How a whole instance bears a working day: `python -m bench.load [--minutes 10] [--profile NAME]`.
 
 1,000 sessions poll, 100 search, ten admins edit, on 10,000 tools; on the profiles embedded and production.
-Prints requests per second, p50, p99, errors and memory as time goes by, and exits 1 on an error, a wrong
-answer, or memory that keeps growing.
+Every caller has its own pause between two requests and keeps to it, however long an answer takes. Most edits
+set keywords, which moves the index and every policy's decided list on; one in fifty sets a tool's loading,
+and so changes the list of every session. A watcher edits, too, and looks when its edit is found.
+
+Prints requests per second, p50, p99, errors and memory as time goes by. Exits 1 on an error, a wrong answer,
+requests that were not served as fast as they came, an edit that was not in force in time, or memory that
+keeps growing.
 """
 
 import argparse
 import contextlib
+import itertools
 import os
 import random
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,6 +33,7 @@ from bench.nodes import (
     end_with_all,
     find_free_port,
     missing_programs,
+    own_cpu_seconds,
     own_memory_mb,
     running_cluster,
     wait_for,
@@ -33,24 +41,40 @@ from bench.nodes import (
 
 SERVERS, TOOLS_EACH = 500, 20
 POLLING, SEARCHING, ADMINS = 1_000, 100, 10
-# Each session's pause between two requests. A thread of ours speaks for several sessions.
-PAUSE_SECONDS = 10.0
+# The pause of each between two requests: an agent polls before each turn of its model.
+POLL_SECONDS, SEARCH_SECONDS, EDIT_SECONDS = 8.0, 8.0, 5.0
+REQUESTS_PER_SECOND = POLLING / POLL_SECONDS + SEARCHING / SEARCH_SECONDS + ADMINS / EDIT_SECONDS
+LEAST_SHARE_SERVED = 0.95
+# A thread of ours speaks for several sessions.
 SESSIONS_PER_THREAD = 25
+EDITS_PER_LOADING = 50
+WATCH_SECONDS = 10.0
+LOOK_AGAIN_SECONDS = 0.1
+IN_FORCE_SECONDS = 2.0
+NEVER_SECONDS = 20.0
 ROWS = 10
 # Caches fill in the first part; from then on memory may rise by this much and no more.
-SETTLED_AFTER = 0.4
-LARGEST_GROWTH = 0.10
+SETTLED_AFTER = 0.2
+LARGEST_GROWTH = 0.15
+MEMORY_SAMPLES_PER_ROW = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """Where it answers, with which keys, and what its processes use."""
+    """Where it answers, with which keys, and which are its processes; `servers` are those of the database."""
 
     ports: Sequence[int]
     agent_key: str
     admin_key: str
     words: dict[str, str]
-    memory_mb: Callable[[], float]
+    processes: Callable[[], list[int]]
+    servers: Callable[[], list[int]] = list
+
+    def memory_mb(self) -> float:
+        return sum(own_memory_mb(pid) for pid in self.processes())
+
+    def cpu_seconds(self) -> float:
+        return sum(own_cpu_seconds(pid) for pid in (*self.processes(), *self.servers()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +83,7 @@ class Row:
     per_second: float
     p50: float
     p99: float
+    cores: float
     memory_mb: float
 
 
@@ -68,13 +93,15 @@ class Load:
         self._instance = instance
         self._over = threading.Event()
         self._names = list(instance.words)
+        self.in_force: list[float] = []
 
     def run(self, seconds: float) -> list[Row]:
         agents = self._begin()
         threads = [
-            *self._start_sessions(agents[:POLLING], Agent.poll),
-            *self._start_sessions(agents[POLLING:], Agent.search),
-            *(self._start(self._admin(number), PAUSE_SECONDS) for number in range(ADMINS)),
+            *self._start_sessions(agents[:POLLING], Agent.poll, POLL_SECONDS),
+            *self._start_sessions(agents[POLLING : POLLING + SEARCHING], Agent.search, SEARCH_SECONDS),
+            *(self._start(self._admin(number), EDIT_SECONDS) for number in range(ADMINS)),
+            self._start(self._watcher(), WATCH_SECONDS),
         ]
         rows = [self._measure(number, seconds / ROWS) for number in range(1, ROWS + 1)]
         self._over.set()
@@ -94,25 +121,53 @@ class Load:
         return agents
 
     def _start_sessions(
-        self, agents: Sequence[Agent], act: Callable[[Agent], None]
+        self, agents: Sequence[Agent], act: Callable[[Agent], None], pause: float
     ) -> Iterator[threading.Thread]:
         """One thread for those who share a client, asking for one after the other."""
         for first in range(0, len(agents), SESSIONS_PER_THREAD):
             turns = _in_turns(agents[first : first + SESSIONS_PER_THREAD], act)
-            yield self._start(turns, PAUSE_SECONDS / SESSIONS_PER_THREAD)
+            yield self._start(turns, pause / SESSIONS_PER_THREAD)
 
     def _admin(self, number: int) -> Callable[[], None]:
         client = Client(self._instance.ports, self._instance.admin_key, self.tally)
-        mine = self._names[number::ADMINS]
+        mine = self._names[1 + number :: ADMINS]
+        edits = itertools.count(1 + number * EDITS_PER_LOADING // ADMINS)
 
         def edit() -> None:
-            word = spell(random.randrange(10**12))
-            path = f"/tools/{random.choice(mine)}"
-            answer = client.ask("edit", "PATCH", path, {"keywords": [word]})
-            if answer is not None and answer.status != 200:
-                self.tally.wrong_answer(f"an edit was answered with {answer.status}: {answer.body}")
+            if next(edits) % EDITS_PER_LOADING:
+                self._edit(client, random.choice(mine), {"keywords": [_make_word()]})
+            else:
+                self._edit(client, random.choice(mine), {"loading": random.choice(("always", "defer"))})
 
         return edit
+
+    def _edit(self, client: Client, name: str, wanted: dict[str, object]) -> bool:
+        answer = client.ask("edit", "PATCH", f"/tools/{name}", wanted)
+        if answer is not None and answer.status != 200:
+            self.tally.wrong_answer(f"an edit was answered with {answer.status}: {answer.body}")
+        return answer is not None and answer.status == 200
+
+    def _watcher(self) -> Callable[[], None]:
+        """Edits a tool that no admin edits, and searches until it is found by its new word."""
+        admin = Client(self._instance.ports, self._instance.admin_key, self.tally)
+        client = Client(self._instance.ports, self._instance.agent_key, self.tally)
+        session = client.ask("begin", "POST", "/sessions", {"external_id": "watcher"})
+        assert session is not None
+        path, name = f"/sessions/{session.body['id']}/search", self._names[0]
+
+        def watch() -> None:
+            word = _make_word()
+            if not self._edit(admin, name, {"keywords": [word]}):
+                return
+            edited_at = time.monotonic()
+            while time.monotonic() - edited_at < NEVER_SECONDS:
+                answer = client.ask("watch", "POST", path, {"query": word, "load": False})
+                if answer is not None and name in [match["name"] for match in answer.body["matches"]]:
+                    break
+                time.sleep(LOOK_AGAIN_SECONDS)
+            self.in_force.append(time.monotonic() - edited_at)
+
+        return watch
 
     def _start(self, step: Callable[[], None], pause: float) -> threading.Thread:
         """At a steady pace, whatever an answer takes, from a moment of its own."""
@@ -131,17 +186,30 @@ class Load:
         return thread
 
     def _measure(self, number: int, seconds: float) -> Row:
-        before = self._all_times()
-        time.sleep(seconds)
-        times = self._all_times()[len(before) :]
-        memory = self._instance.memory_mb()
-        shown = percentile(times, 50), percentile(times, 99)
-        return Row(number * seconds, len(times) / seconds, *shown, memory)
+        started, before, used_before = time.monotonic(), len(self._all_times()), self._instance.cpu_seconds()
+        memory = []
+        for _ in range(MEMORY_SAMPLES_PER_ROW):
+            time.sleep(seconds / MEMORY_SAMPLES_PER_ROW)
+            memory.append(self._instance.memory_mb())
+        times, took = self._all_times()[before:], time.monotonic() - started
+        return Row(
+            at_seconds=number * seconds,
+            per_second=len(times) / took,
+            p50=percentile(times, 50),
+            p99=percentile(times, 99),
+            cores=(self._instance.cpu_seconds() - used_before) / took,
+            memory_mb=statistics.median(memory),
+        )
 
     def _all_times(self) -> list[float]:
         """Of the load itself, in the order of the answers."""
         with self.tally.lock:
             return list(self.tally.all_times)
+
+
+def _make_word() -> str:
+    """One that no tool has."""
+    return spell(random.randrange(10**11, 10**12))
 
 
 def _in_turns(agents: Sequence[Agent], act: Callable[[Agent], None]) -> Callable[[], None]:
@@ -184,7 +252,7 @@ def embedded(folder: Path) -> Iterator[Instance]:
     try:
         probe = Client([port], agent_key, Tally())
         wait_for(lambda: _is_healthy(probe, port), about=f"the instance; see {folder / 'up.log'}")
-        yield Instance([port], agent_key, admin_key, words, lambda: _memory_of(process.pid))
+        yield Instance([port], agent_key, admin_key, words, lambda: descendants_of(process.pid))
     finally:
         process.terminate()
         process.wait(timeout=20)
@@ -203,7 +271,14 @@ def production(folder: Path) -> Iterator[Instance]:
         cluster.start()
         nodes = list(cluster.nodes.values())
         ports = [node.port for node in cluster.of_role("web")]
-        yield Instance(ports, agent_key, admin_key, words, lambda: sum(node.memory_mb() for node in nodes))
+        yield Instance(
+            ports,
+            agent_key,
+            admin_key,
+            words,
+            processes=lambda: [pid for node in nodes for pid in node.processes()],
+            servers=cluster.postgres.processes,
+        )
 
 
 PROFILES = {"embedded": embedded, "production": production}
@@ -214,30 +289,47 @@ def _is_healthy(client: Client, port: int) -> bool:
     return answer is not None and answer.body["status"] == "ok"
 
 
-def _memory_of(pid: int) -> float:
-    return sum(own_memory_mb(one) for one in descendants_of(pid))
-
-
-def show(profile: str, rows: Sequence[Row], tally: Tally) -> list[str]:
+def show(profile: str, rows: Sequence[Row], load: Load) -> list[str]:
     """Print one profile's table. Returns what was missed, in words."""
-    callers = f"{POLLING:,} sessions poll, {SEARCHING} search, {ADMINS} admins edit"
-    print(f"\n{profile}: {callers}, {SERVERS * TOOLS_EACH:,} tools")
-    print(f"{'after s':>8}{'req/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'memory MB':>11}")
+    tally = load.tally
+    print(
+        f"\n{profile}: {SERVERS * TOOLS_EACH:,} tools; {POLLING:,} sessions poll every {POLL_SECONDS:g} s,",
+        end=" ",
+    )
+    print(
+        f"{SEARCHING} search every {SEARCH_SECONDS:g} s, {ADMINS} admins edit every {EDIT_SECONDS:g} s",
+        end="",
+    )
+    print(f": {REQUESTS_PER_SECOND:.0f} requests per second come in")
+    print(f"{'after s':>8}{'req/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'cores':>8}{'memory MB':>11}")
     for row in rows:
-        speed = f"{row.per_second:>9.1f}{row.p50:>9.1f}{row.p99:>9.1f}"
+        speed = f"{row.per_second:>9.1f}{row.p50:>9.1f}{row.p99:>9.1f}{row.cores:>8.2f}"
         print(f"{row.at_seconds:>8.0f}{speed}{row.memory_mb:>11.0f}")
     for kind in ("poll", "search", "edit"):
-        times = tally.times.get(kind, [])
-        shown = f"p50 {percentile(times, 50):.1f} ms, p99 {percentile(times, 99):.1f} ms"
-        print(f"{kind:>8}: {len(times):,}, {shown}, slowest {percentile(times, 100):.0f} ms")
-    settled, last = rows[int(len(rows) * SETTLED_AFTER)].memory_mb, rows[-1].memory_mb
-    counted = f"errors {len(tally.troubles)}, wrong answers {len(tally.wrong)}"
-    print(f"{counted}, memory {last / settled - 1:+.1%} since it settled")
-    missed = [f"{profile}: {trouble.kind} {trouble.what}" for trouble in tally.troubles]
-    missed += [f"{profile}: {line}" for line in tally.wrong]
+        print(f"{kind:>8}: {len(tally.times.get(kind, [])):,}, {_in_ms(tally.times.get(kind, []))}")
+    print(f"edits in force after: {_in_ms(load.in_force)}")
+    settled, last = rows[int(len(rows) * SETTLED_AFTER) - 1].memory_mb, rows[-1].memory_mb
+    middle = rows[len(rows) // 2].memory_mb
+    print(f"errors {len(tally.troubles)}, wrong answers {len(tally.wrong)}", end="; ")
+    print(
+        f"memory {rows[0].memory_mb:.0f} MB at first, {middle:.0f} in the middle, {last:.0f} at last",
+        end=": ",
+    )
+    print(f"{last / settled - 1:+.1%} since it settled")
+    missed = [f"{trouble.kind} {trouble.what}" for trouble in tally.troubles] + tally.wrong
     if last > settled * (1 + LARGEST_GROWTH):
-        missed.append(f"{profile}: memory grew from {settled:.0f} to {last:.0f} MB")
-    return missed
+        missed.append(f"memory grew from {settled:.0f} to {last:.0f} MB")
+    served = statistics.mean(row.per_second for row in rows)
+    if served < LEAST_SHARE_SERVED * REQUESTS_PER_SECOND:
+        missed.append(f"{served:.0f} requests per second were served")
+    if percentile(load.in_force, 99) > IN_FORCE_SECONDS * 1000:
+        missed.append(f"an edit was in force after {max(load.in_force):.1f} s")
+    return [f"{profile}: {line}" for line in missed]
+
+
+def _in_ms(times: Sequence[float]) -> str:
+    shown = f"p50 {percentile(times, 50):.1f} ms, p99 {percentile(times, 99):.1f} ms"
+    return f"{shown}, slowest {percentile(times, 100):.0f} ms"
 
 
 def main() -> None:
@@ -252,7 +344,7 @@ def main() -> None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="load-")))
             load = Load(stack.enter_context(PROFILES[profile](folder)))
             rows = load.run(options.minutes * 60)
-        missed += show(profile, rows, load.tally)
+        missed += show(profile, rows, load)
     for line in missed[:20]:
         print(line)
     sys.exit(1 if missed else 0)

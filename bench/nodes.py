@@ -57,6 +57,10 @@ class Postgres:
     def stop(self) -> None:
         self._run("pg_ctl", "--wait", "--mode=fast", "stop")
 
+    def processes(self) -> list[int]:
+        """The server and one process for each connection."""
+        return descendants_of(int((self.folder / "postmaster.pid").read_text().split()[0]))
+
     def restart(self) -> None:
         """Ends every connection, as an upgrade of the server does."""
         self._run("pg_ctl", "--wait", "--mode=fast", "restart")
@@ -164,11 +168,8 @@ class Node:
     def is_healthy(self) -> bool:
         return self.health().get("status") == "ok"
 
-    def memory_mb(self) -> float:
-        """Of all its processes, what only they use."""
-        if self.process is None:
-            return 0.0
-        return sum(own_memory_mb(pid) for pid in descendants_of(self.process.pid))
+    def processes(self) -> list[int]:
+        return [] if self.process is None else descendants_of(self.process.pid)
 
 
 class Cluster:
@@ -308,6 +309,15 @@ def own_memory_mb(pid: int) -> float:
         return 0.0
     private = [line.split() for line in lines if line.startswith("Private_")]
     return sum(int(words[1]) for words in private) / 1024
+
+
+def own_cpu_seconds(pid: int) -> float:
+    """What a process has used so far, and its children that have ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _is_installed(program: str) -> bool:

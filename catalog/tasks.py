@@ -6,12 +6,13 @@ import socket
 import threading
 
 from celery import shared_task
+from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from catalog.models import Heartbeat
+from catalog.models import Heartbeat, Job
 from catalog.models.jobs import JobKind
 from catalog.selectors.health import WORKER_PART
 from catalog.services import decisions, followers, history, jobs, marks, refresh, reindex, saved_runs
@@ -20,6 +21,9 @@ logger = logging.getLogger(__name__)
 
 # A wake-up that no worker has read by then is repeated by the sweep.
 WAKE_UP_EXPIRES_SECONDS = 60
+
+# Then a job is told to end, and says so in its row; a process that does not is ended half a minute later.
+LONGEST_JOB_SECONDS = 570
 
 # Refreshes wait for servers. They have workers of their own, or a few that hang would hold up every edit.
 QUEUES = {JobKind.REFRESH_SERVER.value: settings.REFRESH_QUEUE}
@@ -49,10 +53,23 @@ def wake_workers_on_commit() -> None:
     transaction.on_commit(wake_workers, robust=True)
 
 
-@shared_task(name="catalog.run_job", ignore_result=True, time_limit=600)
+@shared_task(name="catalog.run_job", ignore_result=True, soft_time_limit=LONGEST_JOB_SECONDS, time_limit=600)
 def run_job(job_id: int) -> None:
-    if jobs.run_job(job_id=job_id, holder=name_holder(), handlers=HANDLERS):
+    handlers = {kind: _ending_in_time(handler) for kind, handler in HANDLERS.items()}
+    if jobs.run_job(job_id=job_id, holder=name_holder(), handlers=handlers):
         wake_workers()
+
+
+def _ending_in_time(handler: jobs.Handler) -> jobs.Handler:
+    """In a worker with processes; threads know no such limit, and what they run has its own."""
+
+    def run(job: Job) -> None:
+        try:
+            handler(job)
+        except SoftTimeLimitExceeded:
+            raise jobs.TookTooLong("it was told to end because it took too long") from None
+
+    return run
 
 
 @shared_task(name="catalog.sweep_jobs", ignore_result=True, time_limit=60)

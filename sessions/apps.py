@@ -10,6 +10,10 @@ class AgentSessionsConfig(AppConfig):
 
     def ready(self) -> None:
         from catalog import callers  # noqa: PLC0415  models can be imported only now
-        from sessions.services import keys  # noqa: PLC0415
 
-        callers.identify_with(keys.identify)
+        def identify(text: str) -> callers.Caller | None:
+            from sessions.services import keys  # noqa: PLC0415  commands start without the search
+
+            return keys.identify(text)
+
+        callers.identify_with(identify)

@@ -13,8 +13,21 @@ from sessions.services import records
 
 HERE = Path(__file__).parent
 SHARED_SCOPES = ("class", "module", "package")
-# Instances side by side would spoil the times that these tests measure: one worker runs them all.
-ONE_AFTER_THE_OTHER = HERE / "up"
+# Two clusters side by side would spoil the times that these tests measure: one worker runs them both.
+ONE_AFTER_THE_OTHER = frozenset(HERE / "up" / name for name in ("test_nodes.py", "test_agent_day.py"))
+# Beside the rest of their folder, since they have an instance of their own: only the browser starts twice.
+ON_THEIR_OWN = frozenset(HERE / "browser" / name for name in ("test_bulk.py", "test_hostile.py"))
+# The longest groups, in this order: nobody may begin one of them when the others are nearly done.
+LONGEST_FIRST = (
+    HERE / "browser",
+    HERE / "up" / "test_refresh.py",
+    HERE / "catalog" / "commands" / "test_backup.py",
+    *sorted(ONE_AFTER_THE_OTHER),
+    HERE / "up",
+    *sorted(ON_THEIR_OWN),
+    HERE / "docs" / "test_agents.py",
+    HERE / "catalog" / "search" / "test_crashes.py",
+)
 # Rules, parsers, the index and the MCP client: on another database they could only say the same again.
 WITHOUT_DATABASE = frozenset(
     HERE / part for part in ("catalog/domain", "catalog/search", "catalog/upstream", "sessions/domain")
@@ -30,12 +43,24 @@ def index_folder(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path / "index"
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
     """Tests that share what is dear to start stay together when several workers run the suite.
 
-    First of all hooks: pytest-xdist reads the groups in one of its own, which may come before ours.
+    Around all other hooks: pytest-xdist reads the groups in one of them, pytest-django sorts in another.
     """
+    _mark(items)
+    yield
+    items.sort(key=turn_of)
+
+
+def turn_of(item: pytest.Item) -> int:
+    """When this test's group begins, among the longest; the others come after them."""
+    place = next((place for place in (item.path, *item.path.parents) if place in LONGEST_FIRST), None)
+    return len(LONGEST_FIRST) if place is None else LONGEST_FIRST.index(place)
+
+
+def _mark(items: list[pytest.Item]) -> None:
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
@@ -53,8 +78,10 @@ def _refuse_database(item: pytest.Function) -> None:
 
 def _group_of(item: pytest.Function) -> str | None:
     """The module or folder whose fixture this test shares with its neighbours."""
-    if ONE_AFTER_THE_OTHER in item.path.parents:
-        return ONE_AFTER_THE_OTHER.name
+    if item.path in ONE_AFTER_THE_OTHER:
+        return "one after the other"
+    if item.path in ON_THEIR_OWN:
+        return item.path.stem
     found = (definitions[-1] for definitions in item._fixtureinfo.name2fixturedefs.values())
     places = [fixture.baseid for fixture in found if fixture.scope in SHARED_SCOPES and fixture.baseid]
     return min(places, key=len, default=None)

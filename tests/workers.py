@@ -29,6 +29,12 @@ def find_data_folder() -> Path:
     return given if given.name == worker else given / worker
 
 
+def find_shared_folder() -> Path:
+    """What all workers of a run have in common: removed with the run, unless it was given."""
+    own, worker = Path(os.environ["TOOLSEARCH_DATA"]), os.environ.get("PYTEST_XDIST_WORKER", "")
+    return own.parent if worker and own.name == worker else own
+
+
 def _remove_folder(folder: str, maker_pid: int) -> None:
     """Not where a process that was forked from the maker ends."""
     if os.getpid() == maker_pid:

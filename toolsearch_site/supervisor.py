@@ -16,6 +16,13 @@ FIRST_RESTART_AFTER_SECONDS = 0.5
 LONGEST_RESTART_AFTER_SECONDS = 30.0
 STEADY_AFTER_SECONDS = 30.0
 SUPERVISOR = "up"  # the label of its own lines
+# For glibc. Threads that take turns at large work would each keep the memory of theirs for the next time:
+# few share it, and large blocks go back to the system at once. What an operator sets counts more.
+MEMORY = {
+    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 20),
+}
 TETHER = Path(__file__).with_name("tether.py")
 
 Say = Callable[[str, str], None]
@@ -126,7 +133,7 @@ def _spawn(part: Part) -> subprocess.Popen[str]:
         text=True,
         errors="replace",
         start_new_session=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**MEMORY, **os.environ, "PYTHONUNBUFFERED": "1"},
     )
 
 

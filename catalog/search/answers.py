@@ -9,7 +9,8 @@ import numpy as np
 from catalog.domain.errors import InvalidInput
 from catalog.domain.query import Keywords, Listing, Pattern, Required, Select, strip_quotes
 from catalog.search import words
-from catalog.search.compiled import Compiled, Mask, Scores
+from catalog.search.arrays import Mask
+from catalog.search.compiled import Compiled, Scores
 from catalog.search.meaning import Encoder
 from catalog.search.patterns import match_rows
 from catalog.search.ranking import RANKERS, Ranking, Task
@@ -157,9 +158,9 @@ def _best_rows(scores: Scores, count: int, cutoff: float) -> list[int]:
 
 
 def _rows_named(compiled: Compiled, name: str, allowed: Mask | None) -> tuple[int, ...]:
-    rows = compiled.rows_by_name.get(name) or compiled.rows_by_folded_name.get(name.lower(), ())
+    rows = compiled.rows_named(name)
     return rows if allowed is None else tuple(row for row in rows if allowed[row])
 
 
 def _make_hit(compiled: Compiled, row: int, score: float, parts: tuple[ScorePart, ...] = ()) -> Hit:
-    return Hit(int(compiled.ids[row]), compiled.qualified_names[row], score, parts)
+    return Hit(int(compiled.ids[row]), compiled.qualified_name_of(row), score, parts)

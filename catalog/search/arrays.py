@@ -25,6 +25,7 @@ _HEAD = struct.Struct("<8sQ")
 _ALIGN = 64
 
 Arrays = dict[str, NDArray[Any]]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,32 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.search import postings
-from catalog.search.arrays import Arrays
-from catalog.search.corpus import COLUMNS, Corpus
+from catalog.search.arrays import Arrays, Mask
+from catalog.search.corpus import Corpus
 from catalog.search.errors import IndexDamaged
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
+from catalog.search.namesakes import Namesakes
 from catalog.search.postings import Packed, Postings
 from catalog.search.request import Visible
-from catalog.search.substrings import Texts
+from catalog.search.strings import Strings
+from catalog.search.substrings import Substrings, TermPlaces
 
-FORMAT = 1
+FORMAT = 2
 K1 = 0.9  # how soon a repeated word stops counting
 
 _REMEMBERED_TERMS = 256
 
 Rows = NDArray[np.int64]  # wider than needed: numpy adds by such numbers twice as fast
 Scores = NDArray[np.float32]
-Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class TermPlaces:
-    """The tools whose own name is a text, and those that contain it in name, description or a parameter."""
-
-    is_name: Mask
-    in_name: Mask
-    in_description: Mask
-    in_parameters: Mask
 
 
 @dataclass(frozen=True)
@@ -69,7 +60,8 @@ class Compiled:
 
     @cached_property
     def term_numbers(self) -> dict[str, int]:
-        return {term: number for number, term in enumerate(self._column("terms"))}
+        terms = self._strings("terms").to_list()
+        return dict(zip(terms, range(len(terms)), strict=True))
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -85,66 +77,45 @@ class Compiled:
         return self.arrays["coarse_vectors"]
 
     @cached_property
+    def qualified_name_of(self) -> Callable[[int], str]:
+        return self._strings("qualified_name").__getitem__
+
+    @cached_property
     def qualified_names(self) -> list[str]:
-        return self._column("qualified_name")
+        return self._strings("qualified_name").to_list()
 
     @cached_property
     def names(self) -> list[str]:
-        return self._column("name")
+        return self._strings("name").to_list()
 
     @cached_property
     def servers(self) -> list[str]:
-        return self._column("server")
+        return self._strings("server").to_list()
 
     @cached_property
     def descriptions(self) -> list[str]:
-        return self._column("description")
+        return self._strings("description").to_list()
 
     @cached_property
     def parameter_names(self) -> list[list[str]]:
-        return self._column("parameter_names")
+        names: list[list[str]] = json.loads(self.arrays["parameter_names"].tobytes())
+        return names
 
     @cached_property
-    def _folded_names(self) -> Texts:
-        return Texts([name.lower() for name in self.names])
-
-    @cached_property
-    def _folded_descriptions(self) -> Texts:
-        return Texts([description.lower() for description in self.descriptions])
-
-    @cached_property
-    def _folded_parameters(self) -> Texts:
-        """A tool's parameter names, a line each: a term without a line break is in one of them or in none."""
-        return Texts(["\n".join(names).lower() for names in self.parameter_names])
+    def _substrings(self) -> Substrings:
+        return Substrings(self.arrays)
 
     @cached_property
     def contains(self) -> Callable[[str], TermPlaces]:
         """Where a text in lower case stands inside names and texts; remembered, as common words recur."""
-        return lru_cache(maxsize=_REMEMBERED_TERMS)(self._find_inside)
-
-    def _find_inside(self, term: str) -> TermPlaces:
-        return TermPlaces(
-            is_name=self._folded_names.equal_to(term),
-            in_name=self._folded_names.containing(term),
-            in_description=self._folded_descriptions.containing(term),
-            in_parameters=self._folded_parameters.containing(term),
-        )
+        return lru_cache(maxsize=_REMEMBERED_TERMS)(self._substrings.find)
 
     @cached_property
-    def rows_by_name(self) -> dict[str, tuple[int, ...]]:
-        """The tools of a bare or qualified name, in row order."""
-        found: dict[str, list[int]] = defaultdict(list)
-        for row, names in enumerate(zip(self.names, self.qualified_names, strict=True)):
-            for name in dict.fromkeys(names):
-                found[name].append(row)
-        return {name: tuple(rows) for name, rows in found.items()}
-
-    @cached_property
-    def rows_by_folded_name(self) -> dict[str, tuple[int, ...]]:
-        found: dict[str, tuple[int, ...]] = {}
-        for name, rows in self.rows_by_name.items():
-            found[name.lower()] = (*found.get(name.lower(), ()), *rows)
-        return found
+    def rows_named(self) -> Callable[[str], tuple[int, ...]]:
+        """The tools of a bare or qualified name, in row order; where none is written so, those in other
+        case.
+        """
+        return Namesakes(self.arrays, self._strings("name"), self._strings("qualified_name")).find
 
     @cached_property
     def _rows_by_server(self) -> dict[str, list[int]]:
@@ -214,9 +185,16 @@ class Compiled:
             segments=tuple(self.notes["segments"]),
             segment=self.arrays["segment"],
             place=self.arrays["place"],
-            columns={column: self._column(column) for column in COLUMNS},
+            columns={
+                "qualified_name": self.qualified_names,
+                "name": self.names,
+                "server": self.servers,
+                "description": self.descriptions,
+                "parameter_names": self.parameter_names,
+            },
             vectors=self.vectors,
-            postings=Postings(tuple(self._column("terms")), self.arrays["packed"]),
+            postings=Postings(tuple(self._strings("terms").to_list()), self.arrays["packed"]),
+            split=self._substrings.to_postings(),
         )
 
     def _packed_between(self, term: int, row: int, end_term: int, end_row: int) -> Packed:
@@ -225,6 +203,5 @@ class Compiled:
         first, last = np.searchsorted(packed, bounds)
         return packed[first:last]
 
-    def _column(self, name: str) -> list[Any]:
-        values: list[Any] = json.loads(self.arrays[name].tobytes())
-        return values
+    def _strings(self, name: str) -> Strings:
+        return Strings.stored(self.arrays, name)

@@ -2,19 +2,19 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from catalog.search import postings
+from catalog.search import namesakes, postings, substrings
 from catalog.search.arrays import Arrays
 from catalog.search.compiled import FORMAT, K1, Compiled, Rows, Scores
-from catalog.search.corpus import Corpus, join, make_corpus
+from catalog.search.corpus import TEXT_COLUMNS, Corpus, join, make_corpus
 from catalog.search.documents import ToolDocument
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
 from catalog.search.meaning import Encoder, shorten
 from catalog.search.postings import Postings
+from catalog.search.strings import Strings
 
 
 def compile_documents(documents: Sequence[ToolDocument], encoder: Encoder | None) -> Compiled:
@@ -38,9 +38,13 @@ def compile_corpus(corpus: Corpus, encoder: Encoder | None) -> Compiled:
         "impacts": impacts,
         "vectors": corpus.vectors,
         "coarse_vectors": shorten(corpus.vectors, encoder.coarse_dimensions if encoder else 0),
-        "terms": _dump(list(corpus.postings.terms)),
-        **{column: _dump(values) for column, values in corpus.columns.items()},
+        "parameter_names": _dump(corpus.columns["parameter_names"]),
+        **Strings.of(corpus.postings.terms).to_arrays("terms"),
+        **namesakes.store(corpus.columns["name"], corpus.columns["qualified_name"]),
+        **substrings.store(corpus.split, corpus.columns),
     }
+    for column in TEXT_COLUMNS:
+        arrays |= Strings.of(corpus.columns[column]).to_arrays(column)
     encoder_name = encoder.name if encoder else ""
     return Compiled(arrays, {"format": FORMAT, "segments": list(corpus.segments), "encoder": encoder_name})
 
@@ -76,5 +80,5 @@ def _compute_impacts(found: Postings, norms: NDArray[np.float32]) -> tuple[NDArr
     return starts, rows[firsts], impacts.astype(np.float32)
 
 
-def _dump(values: list[Any]) -> NDArray[np.uint8]:
+def _dump(values: list[list[str]]) -> NDArray[np.uint8]:
     return np.frombuffer(json.dumps(values, separators=(",", ":")).encode(), dtype=np.uint8)

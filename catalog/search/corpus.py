@@ -3,23 +3,25 @@
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from catalog.search import postings
+from catalog.search import postings, substrings
 from catalog.search.documents import ToolDocument
 from catalog.search.meaning import Encoder, encode_documents
 from catalog.search.postings import Postings
 
-COLUMNS = ("qualified_name", "name", "server", "description", "parameter_names")
+TEXT_COLUMNS = ("qualified_name", "name", "server", "description")
+COLUMNS = (*TEXT_COLUMNS, "parameter_names")
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """All sequences have one entry a tool. `segments` names the store's parts, `segment` and `place` point
-    into them.
+    into them. `split` is what substrings are found in.
     """
 
     ids: NDArray[np.int64]
@@ -29,6 +31,7 @@ class Corpus:
     columns: dict[str, list[Any]]
     vectors: NDArray[np.float32]
     postings: Postings
+    split: Postings
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -52,6 +55,7 @@ def make_corpus(
         columns={column: [_column_value(document, column) for document in documents] for column in COLUMNS},
         vectors=encode_documents(encoder, documents),
         postings=found,
+        split=substrings.split_documents(documents),
     )
 
 
@@ -61,10 +65,6 @@ def join(parts: Sequence[Corpus]) -> Corpus:
     first_segments = np.cumsum([0, *(len(part.segments) for part in parts)])
     first_tools = np.cumsum([0, *(len(part) for part in parts)])
     columns = {column: [value for part in parts for value in part.columns[column]] for column in COLUMNS}
-    shifted = [
-        postings.renumber(part.postings, np.arange(len(part), dtype=np.int64) + first)
-        for part, first in zip(parts, first_tools, strict=False)
-    ]
     joined = Corpus(
         ids=np.concatenate([part.ids for part in parts]),
         segments=segments,
@@ -72,7 +72,8 @@ def join(parts: Sequence[Corpus]) -> Corpus:
         place=np.concatenate([part.place for part in parts]),
         columns=columns,
         vectors=np.concatenate([part.vectors for part in parts]),
-        postings=postings.merge(shifted),
+        postings=_merge([part.postings for part in parts], first_tools),
+        split=_merge([part.split for part in parts], first_tools),
     )
     order = sorted(range(len(joined)), key=lambda at: (columns["qualified_name"][at], int(joined.ids[at])))
     return take(joined, order)
@@ -91,7 +92,16 @@ def take(corpus: Corpus, rows: Sequence[int]) -> Corpus:
         columns={column: [values[row] for row in rows] for column, values in corpus.columns.items()},
         vectors=corpus.vectors[chosen],
         postings=postings.renumber(corpus.postings, places),
+        split=postings.renumber(corpus.split, places),
     )
+
+
+def _merge(parts: Sequence[Postings], first_tools: NDArray[np.int64]) -> Postings:
+    shifted = [
+        postings.renumber(part, np.arange(first, end, dtype=np.int64))
+        for part, (first, end) in zip(parts, pairwise(first_tools.tolist()), strict=True)
+    ]
+    return postings.merge(shifted)
 
 
 def _column_value(document: ToolDocument, column: str) -> Any:

@@ -3,7 +3,7 @@
 import dataclasses
 import logging
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock
 
@@ -28,16 +28,17 @@ class Snapshot:
         self.number = generation.number
         same = encoder is not None and encoder.name == self.compiled.notes["encoder"]
         self.encoder = encoder if same else None
-        self._speller = Speller(folder, generation)
-        self.spell = lru_cache(maxsize=_REMEMBERED_WORDS)(self._spell)
+        # Not a method of ours: a circle would keep a replaced generation in memory until it is searched for.
+        self.spell = lru_cache(maxsize=_REMEMBERED_WORDS)(partial(_spell, Speller(folder, generation)))
 
-    def _spell(self, word: str) -> tuple[str, ...]:
-        """The store may be replaced under a generation that is still in use: then there is no suggestion."""
-        try:
-            return tuple(self._speller.suggest(word, limit=3))
-        except IndexDamaged as error:
-            logger.info("no spelling suggestions: %s", error)
-            return ()
+
+def _spell(speller: Speller, word: str) -> tuple[str, ...]:
+    """The store may be replaced under a generation that is still in use: then there is no suggestion."""
+    try:
+        return tuple(speller.suggest(word, limit=3))
+    except IndexDamaged as error:
+        logger.info("no spelling suggestions: %s", error)
+        return ()
 
 
 class SearchEngine:

@@ -8,7 +8,8 @@ import dataclasses
 import json
 import pickle
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
@@ -18,6 +19,7 @@ import numpy as np
 from whoosh import fields as whoosh_fields
 from whoosh import index as whoosh_index
 from whoosh.reading import IndexReader, SegmentReader, TermNotFound
+from whoosh.support.levenshtein import distance
 from whoosh.writing import SegmentWriter
 
 from catalog.search import generations, words
@@ -32,6 +34,7 @@ from catalog.search.meaning import Encoder
 from catalog.search.postings import PostingList
 
 _SPELLING = "spelling"
+_MAX_EDITS = 2
 _MAX_FOLDED_TOOLS = 300
 _MIN_FOLDED_SEGMENTS = 4
 _WRITER_MEMORY_MB = 256
@@ -110,18 +113,36 @@ class Speller:
         self._store = generations.store_folder(folder, generation.store)
         self._lock = Lock()
         self._reader: IndexReader | None = None
+        self._words: dict[str, list[str]] = {}
 
     def suggest(self, word: str, limit: int) -> list[str]:
-        """Words of the catalog spelled almost like this one, nearest first. Raises `IndexDamaged`."""
+        """Other words of the catalog with the same first letter and at most two mistakes between, nearest
+        first, of these the most frequent. Raises `IndexDamaged`.
+        """
         folded = words.fold(word)
         with self._lock:
             try:
                 self._reader = self._reader or _open_store(self._store).reader()
-                corrector = self._reader.corrector(_SPELLING)
-                found: list[str] = corrector.suggest(folded, limit=limit, maxdist=2, prefix=1)
+                near = self._find_near(self._reader, folded)
+                ranked = [(edits, -self._reader.frequency(_SPELLING, other), other) for other, edits in near]
             except _DAMAGE as error:
                 raise IndexDamaged(f"{self._store.name} cannot be read: {error}") from error
-        return found
+        return [other for _, _, other in nsmallest(limit, ranked)]
+
+    def _find_near(self, reader: IndexReader, word: str) -> Iterator[tuple[str, int]]:
+        """Counting edits is slow: words that differ by more letters than edits can mend are passed over."""
+        letters = set(word)
+        for other in self._words_from(reader, word[:1]):
+            if abs(len(other) - len(word)) > _MAX_EDITS or len(letters ^ set(other)) > 2 * _MAX_EDITS:
+                continue
+            edits = distance(other, word, limit=_MAX_EDITS)
+            if 0 < edits <= _MAX_EDITS:
+                yield other, edits
+
+    def _words_from(self, reader: IndexReader, letter: str) -> list[str]:
+        if letter not in self._words:
+            self._words[letter] = [term.decode() for term in reader.expand_prefix(_SPELLING, letter)]
+        return self._words[letter]
 
 
 def _publish(folder: Path, generation: Generation, compiled: Compiled, version: int) -> int:

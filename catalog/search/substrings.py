@@ -1,68 +1,105 @@
-"""Which texts contain a text: found by looking through their distinct words, not through all of them."""
+"""Which tools hold a text inside their name, description or parameter names.
 
-import operator
-from collections.abc import Sequence
-from functools import cached_property
-from itertools import accumulate, chain, repeat
+A text without blanks is inside another exactly when it is inside one of that one's words, and the catalog has
+few different words: they are looked through first, the texts themselves only for a text with blanks.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Mask = NDArray[np.bool_]
+from catalog.search import postings
+from catalog.search.arrays import Arrays, Mask
+from catalog.search.documents import ToolDocument
+from catalog.search.postings import PostingList, Postings
+from catalog.search.strings import Strings, encode
 
-_BREAK = "\n"  # in no word, so that nothing is found across two
-_LEAST_CHARS = 2  # less is inside so many words that the texts themselves are sooner looked through
+_FIELDS = ("name", "description", "parameter_names")
+_NAME, _DESCRIPTION, _PARAMETERS = range(len(_FIELDS))
 
 
-class Texts:
-    """A text without blanks is inside another exactly when it is inside one of that one's words."""
+@dataclass(frozen=True, slots=True)
+class TermPlaces:
+    """The tools whose own name is a text, and those that contain it in name, description or a parameter."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = texts
-        rows_by_word: dict[str, list[int]] = {}
-        for row, text in enumerate(texts):
+    is_name: Mask
+    in_name: Mask
+    in_description: Mask
+    in_parameters: Mask
+
+
+def split_documents(documents: Iterable[ToolDocument]) -> Postings:
+    """Which word, as blanks divide them, is in which of a tool's texts."""
+    found = PostingList()
+    for number, document in enumerate(documents):
+        parameters = [name for name, _ in document.parameters]
+        for field, text in enumerate(_fold(document.name, document.description, parameters)):
             for word in set(text.split()):
-                rows_by_word.setdefault(word, []).append(row)
-        self._words = _BREAK.join(rows_by_word)
-        self._word_ends = np.array(list(accumulate(len(word) + 1 for word in rows_by_word)), dtype=np.int64)
-        counts = [len(rows) for rows in rows_by_word.values()]
-        self._use_words = np.repeat(np.arange(len(counts)), counts)
-        self._use_rows = np.array(list(chain.from_iterable(rows_by_word.values())), dtype=np.int64)
+                found.add(word, number, field, 1)
+    return found.finish()
 
-    def equal_to(self, text: str) -> Mask:
-        fits = np.zeros(len(self._texts), dtype=np.bool_)
-        fits[self._rows_by_text.get(text, [])] = True
+
+def store(split: Postings, columns: Mapping[str, Sequence[Any]]) -> Arrays:
+    """What `Substrings` reads. `columns` are those of the corpus."""
+    size = len(columns["name"])
+    folded = [_fold(*texts) for texts in zip(*(columns[field] for field in _FIELDS), strict=True)]
+    texts = {field: Strings.of(each[number] for each in folded) for number, field in enumerate(_FIELDS)}
+    uses = postings.field_numbers(split.packed) * size + postings.document_numbers(split.packed)
+    counts = np.bincount(postings.term_numbers(split.packed), minlength=len(split.terms))
+    arrays = Strings.of(split.terms).to_arrays("inside_words")
+    for field, strings in texts.items():
+        arrays |= strings.to_arrays(f"folded_{field}")
+    arrays["inside_starts"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    arrays["inside_uses"] = uses.astype(np.int32)
+    return arrays
+
+
+class Substrings:
+    """A use is the number of a field times the number of tools, and the tool's row."""
+
+    def __init__(self, arrays: Arrays) -> None:
+        self._words = Strings.stored(arrays, "inside_words")
+        self._texts = [Strings.stored(arrays, f"folded_{field}") for field in _FIELDS]
+        self._starts: NDArray[np.int64] = arrays["inside_starts"]
+        self._uses: NDArray[np.int32] = arrays["inside_uses"]
+        self._size = len(self._texts[_NAME])
+
+    def find(self, text: str) -> TermPlaces:
+        """`text` is in lower case."""
+        has_blanks = text.split() != [text]
+        fits = self._look_through_texts(text) if has_blanks else self._look_through_words(text)
+        in_name = fits[_NAME]
+        is_name = in_name & (self._texts[_NAME].lengths() == len(encode(text)))
+        return TermPlaces(is_name, in_name, fits[_DESCRIPTION], fits[_PARAMETERS])
+
+    def to_postings(self) -> Postings:
+        """What `store` was given."""
+        words = np.repeat(np.arange(len(self._words)), np.diff(self._starts))
+        fields, rows = np.divmod(self._uses.astype(np.int64), max(self._size, 1))
+        packed = words << postings.TERM_SHIFT | rows << postings.DOCUMENT_SHIFT
+        return Postings(tuple(self._words.to_list()), packed | fields << postings.FIELD_SHIFT | 1)
+
+    def _look_through_texts(self, text: str) -> NDArray[np.bool_]:
+        fits = np.zeros((len(_FIELDS), self._size), dtype=np.bool_)
+        for field, strings in enumerate(self._texts):
+            fits[field, strings.holding(text)] = True
         return fits
 
-    def containing(self, text: str) -> Mask:
-        longest = max(text.split(), key=len, default="")
-        if len(longest) < _LEAST_CHARS:
-            return np.fromiter(map(operator.contains, self._texts, repeat(text)), np.bool_, len(self._texts))
-        fits = self._with_word_around(longest)
-        if longest != text:
-            for row in np.flatnonzero(fits).tolist():
-                fits[row] = text in self._texts[row]
-        return fits
+    def _look_through_words(self, part: str) -> NDArray[np.bool_]:
+        fits = np.zeros(len(_FIELDS) * self._size, dtype=np.bool_)
+        words = self._words.holding(part)
+        starts, counts = self._starts[words], self._starts[words + 1] - self._starts[words]
+        ends = np.cumsum(counts)
+        places = np.arange(counts.sum()) + np.repeat(starts - ends + counts, counts)
+        fits[self._uses[places]] = True
+        return fits.reshape(len(_FIELDS), self._size)
 
-    @cached_property
-    def _rows_by_text(self) -> dict[str, list[int]]:
-        rows: dict[str, list[int]] = {}
-        for row, text in enumerate(self._texts):
-            rows.setdefault(text, []).append(row)
-        return rows
 
-    def _with_word_around(self, part: str) -> Mask:
-        fits = np.zeros(len(self._texts), dtype=np.bool_)
-        places = self._places(part)
-        if places:
-            words = np.zeros(len(self._word_ends), dtype=np.bool_)
-            words[np.searchsorted(self._word_ends, places, side="right")] = True
-            fits[self._use_rows[words[self._use_words]]] = True
-        return fits
-
-    def _places(self, part: str) -> list[int]:
-        places, at = [], self._words.find(part)
-        while at >= 0:
-            places.append(at)
-            at = self._words.find(part, at + len(part))
-        return places
+def _fold(name: str, description: str, parameters: Sequence[str]) -> tuple[str, str, str]:
+    """A tool's parameter names stand a line each: a term without a line break is in one of them or in
+    none.
+    """
+    return name.lower(), description.lower(), "\n".join(parameters).lower()

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 from catalog.domain.query import Keywords, Required
 from catalog.search import words
-from catalog.search.compiled import Compiled, Mask
+from catalog.search.arrays import Mask
+from catalog.search.compiled import Compiled
 from catalog.search.request import SearchOutcome, SearchRequest, Suggestion
 from catalog.search.unmatched import has_visible
 

@@ -1,7 +1,8 @@
 """Which words of a query no visible tool has."""
 
 from catalog.search import words
-from catalog.search.compiled import Compiled, Mask
+from catalog.search.arrays import Mask
+from catalog.search.compiled import Compiled
 
 
 def find_unmatched(compiled: Compiled, text: str, allowed: Mask | None) -> list[str]:

@@ -27,6 +27,7 @@ _IS_CJK = regex.compile(rf"[{_CJK}]")
 _ACCENTS = regex.compile(r"[\u0300-\u036f]+")
 _MAX_WORD_CHARS = 64
 _MIN_SPOKEN_CHARS = 3
+_REMEMBERED_TEXTS = 32
 
 _stemmer = snowballstemmer.stemmer("english")
 _stemmer_lock = Lock()  # a stemmer keeps the word it works on in itself
@@ -61,15 +62,17 @@ class Run:
     is_stop: bool = False
 
 
-def runs(text: str) -> list[Run]:
-    """The words of a text in order, each with its parts."""
-    return [analyze_run(typed) for typed in _RUN.findall(_compose(text))]
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def runs(text: str) -> tuple[Run, ...]:
+    """The words of a text in order, each with its parts; remembered, as a search asks several times."""
+    return tuple(analyze_run(typed) for typed in _RUN.findall(_compose(text)))
 
 
-def telling_runs(text: str) -> list[Run]:
+@lru_cache(maxsize=_REMEMBERED_TEXTS)
+def telling_runs(text: str) -> tuple[Run, ...]:
     """The words of a query that count: all but stop words, or these as well when there is nothing else."""
     found = runs(text)
-    return [run for run in found if not run.is_stop] or found
+    return tuple(run for run in found if not run.is_stop) or found
 
 
 def document_terms(text: str) -> list[str]:

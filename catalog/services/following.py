@@ -1,7 +1,7 @@
 """Keeps this node's own search index close behind the catalog, with no word from other nodes.
 
-One row says whether anything changed, so looking costs next to nothing; catching up costs as much as the
-change.
+One row says whether anything changed, so looking costs next to nothing. Catching up costs much the same for
+one tool as for fifty: changes that come soon after each other are caught up with together.
 """
 
 import logging
@@ -46,8 +46,7 @@ def follow(stop: Event, *, every_seconds: float = LOOK_EVERY_SECONDS) -> None:
     pause = every_seconds
     while not stop.wait(pause):
         try:
-            follower.catch_up()
-            pause = every_seconds
+            pause = max(every_seconds, reindex.REST_SECONDS) if follower.catch_up() else every_seconds
         except (DatabaseError, Unavailable, OSError) as error:
             logger.warning("the search index cannot follow the catalog now: %s", error)
             pause = PAUSE_AFTER_TROUBLE_SECONDS

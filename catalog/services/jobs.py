@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError, IntegrityError, connection, transaction
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from catalog.models.jobs import Job, JobKind, JobQuerySet, JobState
@@ -32,6 +32,10 @@ Handler = Callable[[Job], None]
 
 class LostHold(Exception):
     """Another worker took the job over; nothing of this attempt may be kept."""
+
+
+class TookTooLong(Exception):
+    """The attempt was ended at its time limit; the next one may be quicker."""
 
 
 def request_job(*, kind: JobKind, subject: int = 0) -> Job:
@@ -55,9 +59,16 @@ def ensure_job(*, kind: JobKind, subject: int = 0) -> Job:
 
 
 def take_wakeable(*, now: datetime) -> list[tuple[int, str]]:
-    """Ids and kinds of the jobs a worker should hear about, marked so that none is sent again at once."""
+    """Ids and kinds of the jobs a worker should hear about, marked so that none is sent again at once.
+
+    A job that could not be claimed yet, because one of its kind and subject is running, is heard of when
+    that one has ended.
+    """
     quiet = Q(woken_at=None) | Q(woken_at__lt=now - REWAKE_AFTER)
-    wakeable = Job.objects.claimable(now=now).filter(quiet).order_by("run_after")
+    ahead = Job.objects.filter(
+        kind=OuterRef("kind"), subject=OuterRef("subject"), state=JobState.RUNNING, held_until__gte=now
+    )
+    wakeable = Job.objects.claimable(now=now).filter(quiet, ~Exists(ahead)).order_by("run_after")
     found = list(wakeable.values_list("pk", "kind")[:WAKE_AT_ONCE])
     Job.objects.filter(pk__in=[pk for pk, _ in found]).update(woken_at=now)
     return found
@@ -85,6 +96,7 @@ def claim_job(*, job_id: int, holder: str) -> Job | None:
                 )
             )
     except IntegrityError:
+        forget_wake_ups([job_id])
         return None
     return Job.objects.get(pk=job_id) if claimed else None
 

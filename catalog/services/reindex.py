@@ -1,5 +1,6 @@
 """Keeps this node's search index equal to the catalog: the change only where little changed, else anew."""
 
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,11 +16,16 @@ from catalog.search.documents import ToolDocument, make_document
 from catalog.search.errors import IndexDamaged
 from catalog.search.wordvectors import find_encoder
 from catalog.services import jobs
+from catalog.services.pacing import Pace
 
 # Past this many changed tools a build from scratch is quicker than an update.
 LARGEST_UPDATE_TOOLS = 2000
 READ_AT_ONCE_ROWS = 1000
 WAIT_FOR_OTHERS_SECONDS = 120.0
+# Between two updates for small changes: with the time of an update, within the two seconds promised. Less for
+# a job, which takes a while to reach its worker.
+REST_SECONDS = 0.5
+REST_OF_JOBS_SECONDS = 0.2
 NO_INDEX = -1
 
 
@@ -31,8 +37,14 @@ class Standing:
     behind: int
 
 
+_pace = Pace(REST_OF_JOBS_SECONDS)
+
+
 def run_update(job: Job) -> None:
+    """A burst of changes is one update, also where each asked for its own."""
+    time.sleep(_pace.seconds_left())
     bring_up_to_date()
+    _pace.begin_rest()
 
 
 def request_update() -> None:

@@ -12,7 +12,7 @@ from catalog import tasks
 from catalog.access import Role, role_required
 from catalog.domain.errors import Conflict, NotFound
 from catalog.forms.review import ReviewFilterForm
-from catalog.selectors import review, servers
+from catalog.selectors import review, server_marks, servers
 from catalog.selectors.review import ServerToReview, ToolReview
 from catalog.services import approvals
 from catalog.views.pages import actor_of, render_page
@@ -38,6 +38,7 @@ def review_list(request: HttpRequest) -> HttpResponse:
         "form": form,
         "wanted": wanted,
         "page": page.with_rows(_rows(page.rows)),
+        "marked": server_marks.marked_servers(wanted) if page.number == 1 else None,
         "server_names": servers.server_names,
     }
     return render_page(request, "catalog/review.html", "catalog/_review_list.html", context)

@@ -13,7 +13,7 @@ from catalog.forms.servers import IntervalForm
 from catalog.forms.spans import write_span
 from catalog.models import Server
 from catalog.models.jobs import JobState
-from catalog.selectors import policies, refresh_log, servers, tools
+from catalog.selectors import policies, refresh_log, server_marks, servers, tools
 from catalog.services import refresh
 from catalog.views.pages import render_page, wants_part
 from catalog.views.word_diff import RevisionDiff, compare_definitions
@@ -61,6 +61,7 @@ def show_server(
         "server": server,
         "form": form or IntervalForm(initial=interval),
         "row": servers.server_row(server),
+        "marks": server_marks.marks_of_server(server),
         "policy": policy,
         "tools": tools.tools_of_server(server, policy),
         "changed": _compare_changed(server),

@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from catalog.callers import NotAuthenticated, read_bearer
-from catalog.domain.errors import InvalidInput, NotFound
+from catalog.domain.errors import InvalidInput, NotFound, ToolSearchError
 from sessions.domain import keys, pieces
 from sessions.domain.formats import Discovered, Format, Hosted, ListForm, resolve_auto
 from sessions.domain.pieces import Piece
@@ -34,11 +34,12 @@ _CACHING = {"Cache-Control": "private, no-cache", "Vary": "Accept-Encoding, Auth
 
 
 class Unchanged(NamedTuple):
-    """What a "not modified" came from, and how to read that again."""
+    """What a "not modified" came from, and how to read that again. `digest` is that of a session's offer."""
 
     poll: Poll
     find: Find
     session_id: uuid.UUID | None = None
+    digest: str = ""
 
 
 def poll_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
@@ -53,7 +54,7 @@ def poll_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
     digest = offers.offer_of_policy(poll.policy_id, poll.versions).digest
     tag = f'W/"{digest}-{poll.session_version}-{form.key}"'
     if _has(request, tag):
-        return _not_modified(request, tag, Unchanged(poll, find, session_id))
+        return _not_modified(request, tag, Unchanged(poll, find, session_id, digest))
     return _send(request, tag, _render_session(session_id, form))
 
 
@@ -78,12 +79,20 @@ def is_still(unchanged: Unchanged, *, key_text: str) -> bool:
     """Whether the key is in force and reads what it read before. Then, as in a view, its use is noted."""
     try:
         poll = _admit(key_text, unchanged.find)
-    except NotAuthenticated:
-        return False
-    if poll != unchanged.poll:
+        if poll != unchanged.poll and not _lists_the_same(poll, unchanged):
+            return False
+    except ToolSearchError:  # for the view to tell
         return False
     records.note_use(key_id=poll.key_id, session_id=unchanged.session_id)
     return True
+
+
+def _lists_the_same(poll: Poll, unchanged: Unchanged) -> bool:
+    """Whether an edit moved the versions on and nothing that is sent: most edits do."""
+    if poll.policy_id is None or poll._replace(versions=unchanged.poll.versions) != unchanged.poll:
+        return False
+    digest = unchanged.digest
+    return bool(digest) and offers.offer_of_policy(poll.policy_id, poll.versions).digest == digest
 
 
 def _admit(text: str, find: Find) -> Poll:

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from catalog.domain.choices import Outcome, Reason
 from catalog.domain.facts import ToolFacts
@@ -16,7 +17,15 @@ from catalog.search.documents import ToolDocument, make_document
 from catalog.search.request import Visible
 from sessions.domain.columns import Column
 from sessions.domain.wire import Shape, ToolText
+from sessions.reading import fingerprints
 from sessions.reading.versions import Versions
+
+
+class Basis(NamedTuple):
+    """Of which policy's version the decisions are, and whether the catalog was past its threshold."""
+
+    policy_version: int
+    is_over: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +42,36 @@ class OfferedTool:
     def is_deferred(self) -> bool:
         return self.outcome == Outcome.DEFER
 
+    def fingerprint(self, servers: Mapping[str, str]) -> int:
+        """Of all that is sent of it, its server's description included."""
+        text = self.text
+        return fingerprints.number_of(
+            f"{text.name} {text.digest} {self.outcome} {self.reason} {servers.get(text.server)}"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Offer:
     """Shared by every request that sees the same: nothing in it changes, what it derives is derived once.
 
-    `tools` in qualified-name order; `servers` says in a few words what each server does; `digest` is another
-    whenever anything that is sent may be; `locked` are the tools that quarantine holds back.
+    `tools` in qualified-name order; `servers` says in a few words what each server does; `fingerprint` is
+    that of both; `locked` are the tools that quarantine holds back; `basis` is what the decisions came from;
+    `made_of`, where a session has an offer of its own, is the digest of its policy's.
     """
 
     policy: Policy
     versions: Versions
     tools: tuple[OfferedTool, ...]
     servers: Mapping[str, str]
-    digest: str
+    fingerprint: int
     locked: tuple[ToolFacts, ...] = ()
+    basis: Basis | None = None
+    made_of: str = ""
+
+    @cached_property
+    def digest(self) -> str:
+        """Another whenever anything that is sent may be."""
+        return fingerprints.write_digest(self.policy, self.fingerprint, self.locked)
 
     @cached_property
     def always(self) -> tuple[OfferedTool, ...]:
@@ -115,7 +139,7 @@ class Offer:
 
     def column(self, which: str, shape: Shape) -> Column:
         """The tools `always` or `deferred` in one shape."""
-        columns = self._columns
+        columns = self.columns
         if (which, shape) not in columns:
             tools = self.always if which == "always" else self.deferred
             columns[which, shape] = Column([tool.text for tool in tools], shape)
@@ -125,7 +149,7 @@ class Offer:
         prompts = self._prompts
         if search_name not in prompts:
             policy = replace(self.policy, search_tool_name=search_name)
-            prompts[search_name] = write_prompt(self._deferred_servers, policy)
+            prompts[search_name] = write_prompt(list(self.deferred_servers.values()), policy)
         return prompts[search_name]
 
     @cached_property
@@ -136,7 +160,8 @@ class Offer:
         return dict(sorted(found.items()))
 
     @cached_property
-    def _columns(self) -> dict[tuple[str, Shape], Column]:
+    def columns(self) -> dict[tuple[str, Shape], Column]:
+        """Those that were asked for so far."""
         return {}
 
     @cached_property
@@ -144,15 +169,18 @@ class Offer:
         return {}
 
     @cached_property
-    def _deferred_servers(self) -> list[DeferredServer]:
+    def deferred_servers(self) -> dict[str, DeferredServer]:
         found: dict[str, list[DeferredTool]] = defaultdict(list)
         for tool in self.deferred:
-            text = tool.text
-            found[text.server].append(DeferredTool(text.name, text.tool, text.description))
-        return [
-            DeferredServer(server, tuple(tools), self.servers.get(server, ""))
+            found[tool.text.server].append(describe_deferred(tool))
+        return {
+            server: DeferredServer(server, tuple(tools), self.servers.get(server, ""))
             for server, tools in found.items()
-        ]
+        }
+
+
+def describe_deferred(tool: OfferedTool) -> DeferredTool:
+    return DeferredTool(tool.text.name, tool.text.tool, tool.text.description)
 
 
 def _document(text: ToolText) -> ToolDocument:

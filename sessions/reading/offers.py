@@ -4,31 +4,34 @@ A session that brings tools along, narrows what it sees or has a window of its o
 decided from the same facts; all sessions that add the same share it.
 """
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from operator import gt
 from threading import Lock, RLock
 
-from catalog.domain.approvals import held_by
-from catalog.domain.choices import Mode, Outcome, Quarantine, Reason, ThresholdUnit
+from catalog.domain.choices import Mode, Quarantine, Reason, ThresholdUnit
 from catalog.domain.decide import Decided, decide, locked_tools
 from catalog.domain.errors import Unavailable
 from catalog.domain.facts import SessionFacts, ToolFacts
+from catalog.domain.marking import mark_server
 from catalog.domain.policy import Policy as DomainPolicy
 from catalog.domain.prompt import first_sentence
 from catalog.domain.thresholds import Totals, measure
-from catalog.models import DecidedList, Decision, Policy, Server, Tool
+from catalog.models import Decision, Policy, Server, Tool
 from catalog.selectors.facts import read_facts, read_policy
 from sessions.domain import builtins
 from sessions.domain.wire import ToolText
 from sessions.models import AgentSession
-from sessions.reading import definitions
-from sessions.reading.offer import Offer, OfferedTool
+from sessions.reading import decided, definitions, fingerprints
+from sessions.reading.offer import Basis, Offer, OfferedTool
+from sessions.reading.patching import Patch, at_versions, patch_offer
 from sessions.reading.versions import Versions, read_versions
 
 ATTEMPTS = 10
 KEPT_OFFERS = 200
+KEPT_INTRODUCTIONS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,12 @@ class _Shelf:
             self._offers.move_to_end(key)
             return kept[1]
 
+    def find_last(self, policy_id: int, additions: Additions) -> Offer | None:
+        """Whatever its versions."""
+        with self._lock:
+            kept = self._offers.get((policy_id, additions))
+            return None if kept is None else kept[1]
+
     def keep(self, policy_id: int, additions: Additions, versions: Versions, offer: Offer) -> None:
         with self._lock:
             self._offers[policy_id, additions] = (versions, offer)
@@ -74,7 +83,8 @@ class _Shelf:
 
 
 _shelf = _Shelf()
-_facts: dict[int, tuple[Offer, tuple[ToolFacts, ...]]] = {}
+# With the digest of the offer that they are the facts of.
+_facts: dict[int, tuple[str, tuple[ToolFacts, ...]]] = {}
 
 
 def forget() -> None:
@@ -109,7 +119,7 @@ def offer_of_session(
         return plain
     offer = _shelf.find(session.policy_id, additions, versions)
     if offer is None:
-        offer = _make_own(session, plain, additions)
+        offer = _find_own(session, plain, additions)
         _shelf.keep(session.policy_id, additions, versions, offer)
     return offer
 
@@ -144,26 +154,34 @@ def _make(policy_id: int) -> tuple[Versions, Offer]:
     """Rows and version change together: the same version before and after means one list."""
     for _ in range(ATTEMPTS):
         versions = read_versions(policy_id)
-        policy = read_policy(Policy.objects.get(pk=policy_id))
-        is_decided = DecidedList.objects.filter(policy_id=policy_id, policy_version__gt=0).exists()
-        tools = _read_decided(policy_id, policy) if is_decided else _decide_now(policy)
-        locked = _read_locked(policy)
+        offer = _patch_kept(policy_id, versions) or _read_whole(policy_id, versions)
         if read_versions(policy_id) == versions:
-            return versions, _assemble(policy, versions, tools, locked)
+            return versions, offer
     raise Unavailable("the decisions change faster than they can be read; try again")
 
 
-def _read_decided(policy_id: int, policy: DomainPolicy) -> list[OfferedTool]:
-    """While the decisions follow a change, a definition that quarantine holds back is out already."""
-    decisions = Decision.objects.filter(policy_id=policy_id)
-    let_through = decisions.exclude(tool__approval__in=held_by(policy.quarantine))
-    rows = list(let_through.values_list("tool_id", "tool__digest", "outcome", "reason"))
-    texts = definitions.read_texts({row[0]: row[1] for row in rows})
-    return [
-        OfferedTool(texts[tool_id], Outcome(outcome), Reason(reason))
-        for tool_id, _, outcome, reason in rows
-        if tool_id in texts
-    ]
+def _patch_kept(policy_id: int, versions: Versions) -> Offer | None:
+    """The offer that was in force before, with what has changed since; None where all has to be read."""
+    kept = _shelf.find_last(policy_id, NOTHING)
+    if kept is None or kept.basis is None or kept.basis != decided.read_basis(policy_id):
+        return None
+    # Numbers that went back are those of a backup.
+    if kept.versions.policy != versions.policy or any(map(gt, kept.versions, versions)):
+        return None
+    changed = decided.read_since(policy_id, kept.policy, kept.versions.catalog)
+    if changed is None:
+        return None
+    patch = Patch(changed, _describe_servers(kept.policy), _read_locked(kept.policy))
+    patched = patch_offer(kept, patch, versions)
+    # A tool whose row is gone is among no changes.
+    return patched if len(patched.tools) == decided.count(policy_id, kept.policy) else None
+
+
+def _read_whole(policy_id: int, versions: Versions) -> Offer:
+    policy = read_policy(Policy.objects.get(pk=policy_id))
+    basis = decided.read_basis(policy_id)
+    tools = _decide_now(policy) if basis is None else decided.read_all(policy_id, policy)
+    return _assemble(policy, versions, tools, _read_locked(policy), basis=basis)
 
 
 def _read_locked(policy: DomainPolicy) -> tuple[ToolFacts, ...]:
@@ -181,6 +199,14 @@ def _decide_now(policy: DomainPolicy) -> list[OfferedTool]:
     return _pair(decide((one.facts for one in known), policy), by_name)
 
 
+def _find_own(session: AgentSession, plain: Offer, additions: Additions) -> Offer:
+    """An own offer stays while what it was made of is the same to a reader: only its versions move on."""
+    last = _shelf.find_last(session.policy_id, additions)
+    if last is not None and last.made_of == plain.digest:
+        return at_versions(last, plain.versions)
+    return _make_own(session, plain, additions)
+
+
 def _make_own(session: AgentSession, plain: Offer, additions: Additions) -> Offer:
     own = builtins.read_builtins(session.builtin_tools, taken={*plain.by_name, plain.policy.search_tool_name})
     facts = SessionFacts(
@@ -190,26 +216,27 @@ def _make_own(session: AgentSession, plain: Offer, additions: Additions) -> Offe
     )
     by_name = {tool.name: tool.text for tool in plain.tools} | {tool.text.name: tool.text for tool in own}
     tools = (*_facts_of(session.policy_id, plain), *(tool.facts for tool in own))
-    decided = decide(tools, plain.policy, facts)
+    decisions = decide(tools, plain.policy, facts)
     locked = tuple(locked_tools(plain.locked, plain.policy, facts))
-    return _assemble(plain.policy, plain.versions, _pair(decided, by_name), locked, plain.servers)
+    own_offer = _assemble(
+        plain.policy, plain.versions, _pair(decisions, by_name), locked, servers=plain.servers
+    )
+    return replace(own_offer, made_of=plain.digest)
 
 
 def _facts_of(policy_id: int, plain: Offer) -> tuple[ToolFacts, ...]:
     """Read when the first session of a policy needs its own decisions, then kept with the offer."""
     kept = _facts.get(policy_id)
-    if kept is None or kept[0] is not plain:
+    if kept is None or kept[0] != plain.digest:
         tools = Tool.objects.filter(pk__in=Decision.objects.filter(policy_id=policy_id).values("tool_id"))
         known = tuple(one.facts for one in read_facts(tools) if one.facts.name in plain.by_name)
-        kept = _facts[policy_id] = (plain, known)
+        kept = _facts[policy_id] = (plain.digest, known)
     return kept[1]
 
 
-def _pair(decided: Decided, texts: Mapping[str, ToolText]) -> list[OfferedTool]:
+def _pair(made: Decided, texts: Mapping[str, ToolText]) -> list[OfferedTool]:
     return [
-        OfferedTool(texts[one.name], one.outcome, one.reason)
-        for one in decided.decisions
-        if one.name in texts
+        OfferedTool(texts[one.name], one.outcome, one.reason) for one in made.decisions if one.name in texts
     ]
 
 
@@ -218,29 +245,31 @@ def _assemble(
     versions: Versions,
     tools: Iterable[OfferedTool],
     locked: tuple[ToolFacts, ...],
+    *,
     servers: Mapping[str, str] | None = None,
+    basis: Basis | None = None,
 ) -> Offer:
     """The search tool is in no list of tools, whatever a server calls its own."""
     offered = tuple(sorted((tool for tool in tools if tool.reason is not Reason.SEARCH_TOOL), key=_by_name))
-    described = _describe_servers() if servers is None else servers
-    digest = _digest(policy, offered, described, locked=len(locked))
-    return Offer(policy, versions, offered, described, digest, locked)
+    described = _describe_servers(policy) if servers is None else servers
+    fingerprint = fingerprints.add(tool.fingerprint(described) for tool in offered)
+    return Offer(policy, versions, offered, described, fingerprint, locked, basis)
 
 
 def _by_name(tool: OfferedTool) -> str:
     return tool.name
 
 
-def _describe_servers() -> dict[str, str]:
+def _describe_servers(policy: DomainPolicy) -> dict[str, str]:
+    """An admin's words, else the server's own; not under quarantine, for nobody approves those."""
     rows = Server.objects.values_list("name", "description", "instructions")
-    return {name: description or first_sentence(instructions) for name, description, instructions in rows}
+    if policy.quarantine is not Quarantine.OFF:
+        return {name: description for name, description, _ in rows}
+    return {name: description or _introduce(instructions) for name, description, instructions in rows}
 
 
-def _digest(
-    policy: DomainPolicy, tools: Iterable[OfferedTool], servers: Mapping[str, str], *, locked: int
-) -> str:
-    content = hashlib.sha256(f"{policy!r} {locked}".encode("utf-8", "surrogatepass"))
-    for tool in tools:
-        line = f"{tool.name} {tool.text.digest} {tool.outcome} {tool.reason} {servers.get(tool.text.server)}"
-        content.update(line.encode("utf-8", "surrogatepass"))
-    return content.hexdigest()[:20]
+@lru_cache(maxsize=KEPT_INTRODUCTIONS)
+def _introduce(instructions: str) -> str:
+    """The first sentence, unless an admin should look at it before a model does."""
+    sentence = first_sentence(instructions)
+    return "" if mark_server(instructions=sentence) else sentence

@@ -19,6 +19,7 @@ from playwright.sync_api import (
 )
 
 from tests.instance import Instance, running_instance
+from tests.prepared import prepared
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OPTIONS = [
@@ -32,6 +33,8 @@ OPTIONS = [
 ]
 # What a browser reports of a request that the reader's next click made needless.
 ABORTED = "net::ERR_ABORTED"
+# htmx's own words for a request that failed, without the reason: the browser's report of it has one.
+TOLD_BY_THE_BROWSER = ("htmx:afterRequest,", "htmx:sendError,", "htmx:sendAbort,")
 
 TIMEOUT_MS = 15_000
 
@@ -40,7 +43,7 @@ OpenPage = Callable[..., Page]
 
 @pytest.fixture(scope="package")
 def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    with running_instance(tmp_path_factory.mktemp("browser")) as running:
+    with running_instance(prepared(tmp_path_factory.mktemp("browser"))) as running:
         running.wait_until_healthy()
         yield running
 
@@ -68,7 +71,7 @@ class Watch:
         page.on("response", self._on_response)
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        if message.type in ("error", "warning") and not message.text.startswith(TOLD_BY_THE_BROWSER):
             self.troubles.append(f"{message.type}: {message.text}")
 
     def _on_request(self, request: Request) -> None:

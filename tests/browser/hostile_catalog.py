@@ -111,7 +111,7 @@ def _make_tools(server: Server) -> Tool:
         tools.store_definitions(server=server, definitions=definitions, now=timezone.now())
     tool = Tool.objects.get(server=server, name=MARKUP)
     Tool.objects.filter(pk=tool.pk).update(keywords=[MARKUP, LONG_MARKUP])
-    ToolTag.objects.create(tool=tool, name=MARKUP[:50])
+    ToolTag.objects.create(tool=tool, name=MARKUP[:40])
     return tool
 
 

@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 
 from tests.browser.conftest import OpenPage, sign_in
 from tests.instance import Instance, running_instance
+from tests.prepared import prepared
 
 # Stored and decided as an import does it. The pages need no search index: the worker builds it meanwhile.
 FILL = """
@@ -32,7 +33,7 @@ decisions.bring_up_to_date()
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     """One of its own: the demo's numbers are other tests' business."""
-    with running_instance(tmp_path_factory.mktemp("bulk"), "--no-demo") as running:
+    with running_instance(prepared(tmp_path_factory.mktemp("bulk")), "--no-demo") as running:
         running.wait_until_healthy()
         filled = running.manage("shell", "-c", FILL)
         assert filled.returncode == 0, filled.stderr

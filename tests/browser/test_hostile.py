@@ -13,6 +13,7 @@ from tests.addresses import console_addresses
 from tests.browser.conftest import TIMEOUT_MS, Watch, sign_in
 from tests.browser.hostile_catalog import LONG_MARKUP, MARKUP
 from tests.instance import Instance, running_instance
+from tests.prepared import prepared
 
 FILL = "from tests.browser import hostile_catalog; hostile_catalog.print_things()"
 # What a reader can type into an address, or be sent in one.
@@ -42,7 +43,7 @@ class Hostile:
 
 @pytest.fixture(scope="module")
 def hostile(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hostile]:
-    with running_instance(tmp_path_factory.mktemp("hostile"), "--no-demo") as instance:
+    with running_instance(prepared(tmp_path_factory.mktemp("hostile")), "--no-demo") as instance:
         instance.wait_until_healthy()
         filled = instance.manage("shell", "--verbosity", "0", "--command", FILL)
         assert filled.returncode == 0, filled.stderr

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import TIMEOUT_MS, OpenPage, Watch, sign_in
 from tests.instance import ROOT, Instance, running_instance
+from tests.prepared import prepared
 from tests.servers.installed import STDIO_SERVERS, require_installed
 
 # Six real servers start one after the other on a small machine.
@@ -36,7 +37,7 @@ def wait_for_payment(page: Page, tokens: str) -> None:
 @pytest.fixture
 def first_day(tmp_path: Path, browser: Browser) -> Iterator[tuple[Page, Instance]]:
     """An instance that nobody has signed in to yet, with nothing in it."""
-    with running_instance(tmp_path, "--no-demo") as instance:
+    with running_instance(prepared(tmp_path), "--no-demo") as instance:
         instance.wait_until_healthy()
         context = browser.new_context(base_url=instance.url, viewport={"width": 1440, "height": 900})
         page = context.new_page()

@@ -10,6 +10,7 @@ import pytest
 
 from tests.docs.scripted_model import DONE, running_model
 from tests.instance import ROOT, running_instance
+from tests.prepared import prepared
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +23,7 @@ EXAMPLES = re.findall(
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    with running_instance(tmp_path_factory.mktemp("data")) as instance, running_model() as model:
+    with running_instance(prepared(tmp_path_factory.mktemp("data"))) as instance, running_model() as model:
         instance.wait_until_healthy()
         yield {
             **instance.environment,

@@ -42,6 +42,10 @@ def test_row_is_given_up_no_later_than_the_task() -> None:
     assert LONGEST_ATTEMPT.total_seconds() <= settings.LONGEST_TASK_SECONDS
 
 
+def test_job_is_told_to_end_before_it_is_ended() -> None:
+    assert 0 < tasks.run_job.soft_time_limit < tasks.run_job.time_limit
+
+
 def test_worker_takes_one_message_at_a_time_and_results_expire() -> None:
     assert app.conf.worker_prefetch_multiplier == 1
     assert app.conf.result_expires == 3600

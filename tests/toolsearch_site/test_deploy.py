@@ -69,6 +69,29 @@ class TestCheckDeploy:
         assert "Traceback" not in ended.stderr
 
 
+def lint(program: str, *arguments: str) -> str:
+    """What a linter has to say; nothing is good. From the test extras, so beside this Python."""
+    found = shutil.which(program, path=str(Path(sys.executable).parent)) or shutil.which(program)
+    if found is None:
+        pytest.skip(f"{program} is absent")
+    ended = subprocess.run([found, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.returncode == 0) is (ended.stderr + ended.stdout in {"", "ok -- validation done\n"})
+    return "" if ended.returncode == 0 else ended.stdout + ended.stderr
+
+
+class TestLinters:
+    def test_dockerfile(self) -> None:
+        assert lint("hadolint", "deploy/Dockerfile") == ""
+
+    def test_compose_file_against_its_specification(self) -> None:
+        schema = ("--builtin-schema", "vendor.compose-spec")
+        assert lint("check-jsonschema", *schema, "deploy/compose.yaml") == ""
+
+    @pytest.mark.parametrize("script", ["deploy/entrypoint.sh", ".ci/run", "tests/servers/install.sh"])
+    def test_shell_script(self, script: str) -> None:
+        assert lint("shellcheck", "--severity", "warning", script) == ""
+
+
 class TestDockerfile:
     lines = (DEPLOY / "Dockerfile").read_text().splitlines()
 

@@ -4,6 +4,8 @@ import sys
 import threading
 import time
 
+import pytest
+
 from tests.instance import wait_for
 from toolsearch_site.supervisor import Part, Supervisor
 
@@ -30,6 +32,16 @@ def test_logs_are_passed_through_with_a_label() -> None:
     talk = "import sys, time; print('hello'); print('oops', file=sys.stderr); time.sleep(60)"
     part = Part("web", python(talk))
     assert {"web: hello", "web: oops"} <= set(run_until("oops", part))
+
+
+def test_parts_share_memory_arenas_unless_an_operator_wants_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    say = "import os, time; print(os.environ['MALLOC_ARENA_MAX'], 'arenas', flush=True); time.sleep(60)"
+    monkeypatch.delenv("MALLOC_ARENA_MAX", raising=False)
+    assert "web: 2 arenas" in run_until("arenas", Part("web", python(say)))
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "7")
+    assert "web: 7 arenas" in run_until("arenas", Part("web", python(say)))
 
 
 def test_dead_part_is_restarted_with_back_off() -> None:

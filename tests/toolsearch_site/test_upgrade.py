@@ -7,13 +7,13 @@ import pytest
 from django.apps import apps as present_apps
 from django.apps.registry import Apps
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.test import Client
 from django.utils import timezone
 
 from catalog.domain.definitions import Definition
-from catalog.models import Policy, Tool
+from catalog.models import Policy, SavedQuery, Tool
 from catalog.services import followers, search
 
 # What the first version had; every later one must be reached from here.
@@ -120,7 +120,7 @@ def read(apps: Apps, columns: dict[str, list[str]] | None = None) -> dict[str, l
 
 
 @pytest.mark.django_db(transaction=True)
-def test_rows_of_the_first_version_are_kept_and_served() -> None:
+def test_rows_of_the_first_version_are_kept_and_served_and_its_code_goes_on() -> None:
     try:
         go_to(NOTHING)
         past = go_to(FIRST_VERSION)
@@ -133,9 +133,32 @@ def test_rows_of_the_first_version_are_kept_and_served() -> None:
         assert after.keys() == before.keys()
         for name, rows in before.items():
             assert after[name] == rows, name
+        _refuse_a_deletion_that_old_code_cannot_finish(past)
+        _go_on_with_old_code(past)
         _use_it()
     finally:
         go_to_the_present()
+
+
+def _refuse_a_deletion_that_old_code_cannot_finish(past: Apps) -> None:
+    """What `test_migrations.py` bears: it fails, and nothing is lost."""
+    policy = managers(past, "catalog")["Policy"].get(slug="strict")
+    unknown_to_it = SavedQuery.objects.create(policy_id=policy.pk, query="an issue", expected=[])
+    with pytest.raises(IntegrityError), transaction.atomic():
+        policy.delete()
+    assert Policy.objects.get(slug="strict").decided.tools == 1
+    unknown_to_it.delete()
+
+
+def _go_on_with_old_code(past: Apps) -> None:
+    """A node that was not restarted yet deletes and writes in every table, by the models that it knows."""
+    managers(past, "agent_sessions")["ApiKey"].all().delete()
+    catalog = managers(past, "catalog")
+    catalog["Policy"].filter(slug="strict").delete()
+    for name in ("Server", "Job", "Heartbeat", "Change"):
+        catalog[name].all().delete()
+    fill(past)
+    assert [name for name, rows in read(past).items() if not rows] == []
 
 
 def _use_it() -> None:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.instance import Instance, running_instance, wait_for
+from tests.prepared import prepared
 from tests.up.crowd import THREADS, Crowd
 from tests.up.rest import RestClient
 
@@ -23,7 +24,7 @@ print(SearchEvent.objects.filter(query="pull request review").count())
 
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    with running_instance(tmp_path_factory.mktemp("data")) as running:
+    with running_instance(prepared(tmp_path_factory.mktemp("data"))) as running:
         running.wait_until_healthy()
         yield running
 

@@ -14,6 +14,7 @@ from tests.catalog.upstream.conftest import SERVERS, list_with_sdk
 from tests.catalog.upstream.test_real_servers import run_everything
 from tests.catalog.upstream.web import run_web
 from tests.instance import Instance, processes_of, running_instance
+from tests.prepared import prepared
 from tests.servers.installed import STDIO_SERVERS, require_installed
 
 pytestmark = pytest.mark.slow
@@ -55,7 +56,7 @@ def odd(behaviour: str, *arguments: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
     timeouts = {"TOOLSEARCH_CONNECT_TIMEOUT": "15", "TOOLSEARCH_LIST_TIMEOUT": "15"}
-    data = tmp_path_factory.mktemp("data")
+    data = prepared(tmp_path_factory.mktemp("data"))
     with running_instance(data, "--no-demo", TOOLSEARCH_PRIVATE_ADDRESSES="on", **timeouts) as running:
         running.wait_until_healthy()
         yield running
@@ -68,9 +69,12 @@ def load(instance: Instance, folder: Path, servers: dict[str, Any]) -> None:
     assert imported.returncode == 0, imported.stderr
 
 
-def tools_of(instance: Instance, server: str) -> list[dict[str, Any]]:
+def tools_by_server(instance: Instance) -> dict[str, list[dict[str, Any]]]:
     shown = instance.manage("shell", "-c", SHOW_TOOLS).stdout.strip().splitlines()[-1]
-    return [definition for name, definition in json.loads(shown) if name == server]
+    found: dict[str, list[dict[str, Any]]] = {}
+    for server, definition in json.loads(shown):
+        found.setdefault(server, []).append(definition)
+    return found
 
 
 class TestBadServers:
@@ -159,7 +163,8 @@ class TestRealServers:
                 for server in STDIO_SERVERS
             }
             expected |= {"over http": list_with_sdk(http), "over sse": list_with_sdk(sse_client(sse))}
+        stored = tools_by_server(instance)
         for name, definitions in expected.items():
-            assert sorted(tools_of(instance, name), key=lambda tool: tool["name"]) == sorted(
+            assert sorted(stored[name], key=lambda tool: tool["name"]) == sorted(
                 definitions, key=lambda tool: tool["name"]
             )

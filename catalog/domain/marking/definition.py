@@ -1,8 +1,9 @@
-"""Looks a whole definition over, once, when it is stored."""
+"""Looks a whole definition over, once, when it is stored; a server's own texts whenever they are used."""
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 from catalog.domain.definitions import Definition
 from catalog.domain.marking.characters import ASCII_CHARACTERS, CHARACTERS, read_tags
@@ -16,6 +17,7 @@ from catalog.domain.values import is_storable
 MOST_MARKS = 50
 FOUND_CHARS = 120
 LONG_CHARS = 8_000
+KEPT_SERVERS = 2_000
 _ICONS = "icons"  # pictures are encoded text by nature, and no model reads them
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
@@ -24,7 +26,16 @@ Finds = Iterator[tuple[MarkKind, int, str]]
 
 def mark_definition(definition: Definition) -> tuple[Mark, ...]:
     """One mark for each kind and field, in the order of the kinds; none for nearly every definition."""
-    texts = Texts(definition)
+    return _mark(Texts(definition.to_wire()), name=definition.name)
+
+
+@lru_cache(maxsize=KEPT_SERVERS)
+def mark_server(*, title: str = "", version: str = "", instructions: str = "") -> tuple[Mark, ...]:
+    """Marks of what a server says of itself. They are kept nowhere: these texts are few and short."""
+    return _mark(Texts({"title": title, "version": version, "instructions": instructions}))
+
+
+def _mark(texts: Texts, *, name: str = "") -> tuple[Mark, ...]:
     marks: dict[tuple[MarkKind, str], Mark] = {}
     for kind, place, found in _look(texts.whole):
         field, at = texts.locate(place)
@@ -33,7 +44,7 @@ def mark_definition(definition: Definition) -> tuple[Mark, ...]:
         mark = Mark(kind, field, at, 1, found)
         known = marks.get((kind, field))
         marks[kind, field] = mark if known is None else _join(known, mark)
-    marks.update({(mark.kind, mark.field): mark for mark in _look_at_name(definition.name)})
+    marks.update({(mark.kind, mark.field): mark for mark in _look_at_name(name)})
     marks.update({(mark.kind, mark.field): mark for mark in _look_at_length(texts)})
     order = list(MarkKind)
     ordered = sorted(marks.values(), key=lambda mark: order.index(mark.kind))

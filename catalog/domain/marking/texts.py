@@ -4,7 +4,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Optional
 
-from catalog.domain.definitions import Definition
 from catalog.domain.problems import join_place
 
 # Longer than any gap that a pattern allows, so that no find reaches from one field into the next.
@@ -14,7 +13,7 @@ DEEPEST_PATH = 20
 
 
 class _Step(NamedTuple):
-    """A place in the definition. It is written out only where something is found, which is rare."""
+    """A place in what was given. It is written out only where something is found, which is rare."""
 
     parent: Optional["_Step"]
     key: object
@@ -31,12 +30,12 @@ class _Step(NamedTuple):
 class Texts:
     """Names of properties are texts too: a model reads them. Past `MOST_CHARS` nothing is looked at."""
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, wire: Mapping[str, Any]) -> None:
         self._steps: list[_Step] = []
         self._starts: list[int] = []
         parts: list[str] = []
         room = MOST_CHARS
-        for step, text in _walk(definition):
+        for step, text in _walk(wire):
             self._steps.append(step)
             self._starts.append(MOST_CHARS - room)
             parts.append(text[:room])
@@ -58,13 +57,11 @@ class Texts:
         return self._steps[self._lengths.index(longest)].path(), longest
 
 
-def _walk(definition: Definition) -> Iterator[tuple[_Step, str]]:
+def _walk(wire: Mapping[str, Any]) -> Iterator[tuple[_Step, str]]:
     """Without recursion: a schema may be nested deeper than the interpreter's stack."""
-    wire = definition.to_wire()
-    first = {key: wire.pop(key) for key in ("name", "title", "description") if key in wire}
-    left: list[tuple[_Step, Any]] = [
-        (_Step(None, key, 0), value) for key, value in reversed([*first.items(), *wire.items()])
-    ]
+    first = [key for key in ("name", "title", "description") if key in wire]
+    keys = [*first, *(key for key in wire if key not in first)]
+    left: list[tuple[_Step, Any]] = [(_Step(None, key, 0), wire[key]) for key in reversed(keys)]
     while left:
         step, value = left.pop()
         if isinstance(value, str):

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from catalog.search.compiled import Compiled, Mask, Scores
+from catalog.search.arrays import Mask
+from catalog.search.compiled import Compiled, Scores
 from catalog.search.meaning import Encoder
 from catalog.search.request import ScorePart
 

@@ -7,6 +7,7 @@ words weigh almost nothing, and there the meaning decides.
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
@@ -40,7 +41,7 @@ def rank(task: Task) -> Ranking:
     evidence = _weigh_evidence(task.compiled, terms)
     if task.allowed is not None:
         evidence *= task.allowed
-    if not evidence.any():
+    if not evidence.max(initial=0):
         return Ranking(evidence, lambda _: ())
     if len(asked) == 1:  # a tool has the only word, or it is no answer
         task = dataclasses.replace(task, allowed=evidence > 0)
@@ -58,7 +59,7 @@ def rank(task: Task) -> Ranking:
     return Ranking(scores, explain)
 
 
-def weigh_terms(compiled: Compiled, asked: list[Run]) -> list[WeightedTerm]:
+def weigh_terms(compiled: Compiled, asked: Sequence[Run]) -> list[WeightedTerm]:
     """The terms to look up, each once with its greatest weight."""
     chosen: dict[str, WeightedTerm] = {}
     for run in asked:

@@ -7,7 +7,8 @@ from itertools import islice
 
 import numpy as np
 
-from catalog.search.compiled import Mask, Scores
+from catalog.search.arrays import Mask
+from catalog.search.compiled import Scores
 from catalog.search.ranking.base import Ranking, Task
 from catalog.search.request import ScorePart
 

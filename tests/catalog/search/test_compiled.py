@@ -19,10 +19,10 @@ def test_rows_are_in_the_order_of_qualified_names() -> None:
 
 def test_a_name_leads_to_all_tools_that_bear_it() -> None:
     compiled = compile_tools()
-    ids = [int(compiled.ids[row]) for row in compiled.rows_by_name["create_issue"]]
+    ids = [int(compiled.ids[row]) for row in compiled.rows_named("create_issue")]
     assert ids == [1, 7]
-    assert len(compiled.rows_by_name["mcp__jira__create_issue"]) == 1
-    assert compiled.rows_by_folded_name["read"] == compiled.rows_by_name["Read"]
+    assert len(compiled.rows_named("mcp__jira__create_issue")) == 1
+    assert compiled.rows_named("read") == compiled.rows_named("Read") != ()
 
 
 def test_impact_is_bm25f() -> None:
@@ -38,7 +38,7 @@ def test_impact_is_bm25f() -> None:
 
 def test_fields_divide_an_impact_wholly() -> None:
     compiled = compile_tools()
-    shares = compiled.field_shares("issu", compiled.rows_by_name["mcp__github__create_issue"][0])
+    shares = compiled.field_shares("issu", compiled.rows_named("mcp__github__create_issue")[0])
     assert set(shares) == {"name", "description"}
     assert sum(shares.values()) == pytest.approx(1)
 
@@ -66,6 +66,8 @@ def test_an_empty_catalog_compiles() -> None:
     compiled = compile_tools([])
     assert len(compiled) == 0
     assert compiled.postings_of("x") is None
+    assert compiled.rows_named("x") == ()
+    assert compiled.contains("x").in_name.tolist() == []
 
 
 def test_another_format_is_damage() -> None:

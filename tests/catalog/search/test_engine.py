@@ -1,6 +1,8 @@
 """The engine: whichever generation is in force answers, in every thread."""
 
 import dataclasses
+import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -42,6 +44,20 @@ def test_a_change_shows_in_the_next_search(folder: Path) -> None:
 def test_the_generation_is_opened_once(folder: Path) -> None:
     engine = SearchEngine(folder, None)
     assert engine.snapshot() is engine.snapshot()
+
+
+def test_a_replaced_generation_is_let_go_at_once(folder: Path) -> None:
+    """Without the collector of circles, which in a large process comes late."""
+    engine = SearchEngine(folder, None)
+    engine.search(ask("issues"))
+    replaced = weakref.ref(engine.snapshot().compiled)
+    index.update(folder, [make_tool(99, "github", "fresh")], [], None)
+    gc.disable()
+    try:
+        engine.search(ask("fresh"))
+        assert replaced() is None
+    finally:
+        gc.enable()
 
 
 def test_an_opened_generation_outlives_its_files(folder: Path) -> None:

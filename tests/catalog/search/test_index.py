@@ -10,6 +10,7 @@ from catalog.search import generations, index
 from catalog.search.arrays import open_arrays
 from catalog.search.compiled import Compiled
 from catalog.search.errors import IndexDamaged
+from catalog.search.ranking import RANKERS
 from tests.catalog.search.samples import TOOLS, compile_tools, make_tool, names, search
 
 
@@ -34,6 +35,17 @@ def assert_same(left: Compiled, right: Compiled) -> None:
         if found and wanted:
             assert found[0].tolist() == wanted[0].tolist()
             assert np.allclose(found[1], wanted[1])
+    for text in ("issue", "re", "e", "a re", *left.names):
+        folded = text.lower()
+        assert left.rows_named(text) == right.rows_named(text)
+        assert list_places(left, folded) == list_places(right, folded)
+
+
+def list_places(compiled: Compiled, text: str) -> list[list[bool]]:
+    found = compiled.contains(text)
+    return [
+        mask.tolist() for mask in (found.is_name, found.in_name, found.in_description, found.in_parameters)
+    ]
 
 
 def test_what_whoosh_holds_compiles_to_what_was_put_in(folder: Path) -> None:
@@ -107,6 +119,30 @@ def test_the_state_tells_version_and_size(folder: Path) -> None:
     assert index.read_state(folder) == index.IndexState(version=7, documents=len(TOOLS) - 1)
 
 
+def test_a_generation_of_another_format_is_refused_and_a_build_mends_it(folder: Path) -> None:
+    current = generations.read_current(folder)
+    compiled = opened(folder)
+    compiled.notes["format"] -= 1
+    generations.publish(folder, current, compiled)
+    for use in (index.read_state, generations.open_current):
+        with pytest.raises(IndexDamaged, match="format"):
+            use(folder)
+    with pytest.raises(IndexDamaged, match="format"):
+        index.update(folder, TOOLS[:1], [], None)
+    index.build(folder, TOOLS, None)
+    assert_same(opened(folder), compile_tools())
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+def test_a_first_search_reads_no_text_as_a_whole(folder: Path, ranker: str) -> None:
+    """What a search needs was prepared when the generation was compiled, so the first costs what any does."""
+    compiled = opened(folder)
+    assert search("create an issue", compiled, ranker=ranker).hits
+    assert search("select:Read", compiled).hits
+    columns = {"qualified_names", "names", "servers", "descriptions", "parameter_names"}
+    assert not columns & vars(compiled).keys()
+
+
 def test_a_missing_index_cannot_be_updated(tmp_path: Path) -> None:
     with pytest.raises(IndexDamaged):
         index.update(tmp_path / "index", TOOLS, [], None)
@@ -158,6 +194,16 @@ class TestSpeller:
         speller = index.Speller(folder, generations.read_current(folder))
         assert "issue" in speller.suggest("isue", 3)
         assert speller.suggest("xyzzyx", 3) == []
+
+    def test_the_nearest_come_first_and_of_these_the_most_frequent(self, tmp_path: Path) -> None:
+        texts = ("planes", "plates plane", "plane", "places", "plan", "players", "explane", "p" * 90)
+        tools = [make_tool(number, "s", "t", text) for number, text in enumerate(texts)]
+        index.build(tmp_path / "index", tools[:4], None)
+        index.update(tmp_path / "index", tools[4:], [], None)
+        speller = index.Speller(tmp_path / "index", generations.read_current(tmp_path / "index"))
+        assert speller.suggest("plaen", 9) == ["plane", "plan", "places", "planes", "plates"]
+        assert speller.suggest("plane", 2) == ["plan", "planes"]
+        assert speller.suggest("p" * 64, 3) == []
 
     def test_a_store_that_went_is_named(self, folder: Path) -> None:
         speller = index.Speller(folder, generations.Generation(99, 99))

@@ -47,3 +47,12 @@ def test_a_pattern_that_would_hang_is_refused_in_time() -> None:
     with pytest.raises(InvalidInput, match="takes too long"):
         match("(a|a|aa)+$", compiled)
     assert time.process_time() - started < 1
+
+
+def test_ordinary_patterns_have_time_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waiting for the processor is not work; but there is an end to waiting, too."""
+    clock = iter((0.0, 0.5, 0.0, 0.9))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    assert names(match("t", compile_tools([make_tool(1, "s", "t")]))) == ["mcp__s__t"]
+    with pytest.raises(InvalidInput, match="takes too long"):
+        match("t", compile_tools([make_tool(1, "s", "t")]))

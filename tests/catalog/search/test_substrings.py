@@ -1,22 +1,53 @@
-"""Finding texts through their words gives what looking through the texts gives."""
+"""Finding tools through the words of their texts gives what looking through the texts gives."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.search.substrings import Texts
+from catalog.search import postings
+from catalog.search.documents import ToolDocument
+from catalog.search.substrings import Substrings, split_documents, store
+from tests.catalog.search.samples import TOOLS, make_tool
 
-LETTERS = st.text("ab \n\t\x1c.é🙂", max_size=8)
-
-
-@given(st.lists(LETTERS, max_size=6), LETTERS)
-def test_the_same_as_looking_through_every_text(texts: list[str], wanted: str) -> None:
-    column = Texts(texts)
-    assert column.containing(wanted).tolist() == [wanted in text for text in texts]
-    assert column.equal_to(wanted).tolist() == [wanted == text for text in texts]
+LETTERS = st.text("abA \n\t\x1c.éİ🙂\ud800", max_size=8)
+TEXTS = st.tuples(LETTERS, LETTERS, st.lists(LETTERS, max_size=2))
 
 
-@pytest.mark.parametrize("wanted", ["issue", "eat", "te iss", "create issue", "issue\ncreate", "zz", ""])
+def make_substrings(tools: Sequence[ToolDocument]) -> Substrings:
+    columns: dict[str, Sequence[Any]] = {
+        "name": [tool.name for tool in tools],
+        "description": [tool.description for tool in tools],
+        "parameter_names": [[name for name, _ in tool.parameters] for tool in tools],
+    }
+    return Substrings(store(split_documents(tools), columns))
+
+
+@given(st.lists(TEXTS, max_size=5), LETTERS)
+def test_the_same_as_looking_through_every_text(texts: list[tuple[str, str, list[str]]], typed: str) -> None:
+    wanted = typed.lower()
+    tools = [
+        make_tool(number, "s", name, description, parameters=tuple((each, "") for each in parameters))
+        for number, (name, description, parameters) in enumerate(texts)
+    ]
+    found = make_substrings(tools).find(wanted)
+    assert found.is_name.tolist() == [wanted == name.lower() for name, _, _ in texts]
+    assert found.in_name.tolist() == [wanted in name.lower() for name, _, _ in texts]
+    assert found.in_description.tolist() == [wanted in text.lower() for _, text, _ in texts]
+    assert found.in_parameters.tolist() == [wanted in "\n".join(each).lower() for _, _, each in texts]
+
+
+@pytest.mark.parametrize("wanted", ["issue", "eat", "te iss", "create issue", "issue\ncreate", "zz", "", "a"])
 def test_parts_of_words_and_several_words(wanted: str) -> None:
     texts = ["create issue", "issues", "create an issue", ""]
-    assert Texts(texts).containing(wanted).tolist() == [wanted in text for text in texts]
+    found = make_substrings([make_tool(number, "s", "x", text) for number, text in enumerate(texts)])
+    assert found.find(wanted).in_description.tolist() == [wanted in text for text in texts]
+
+
+def test_an_update_starts_from_what_was_stored() -> None:
+    given, kept = split_documents(TOOLS), make_substrings(TOOLS).to_postings()
+    assert kept.terms == given.terms
+    assert kept.packed.tolist() == given.packed.tolist()
+    assert set(postings.counts(kept.packed).tolist()) == {1}

@@ -82,6 +82,21 @@ def test_database_that_is_away_is_asked_again(
     assert stop.is_set()
 
 
+def test_rests_after_it_caught_up_and_looks_soon_where_there_was_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, pauses = iter([True, False, True]), []
+
+    class Stop(Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            pauses.append(timeout)
+            return len(pauses) > 3
+
+    monkeypatch.setattr(Follower, "catch_up", lambda _: next(found))
+    following.follow(Stop(), every_seconds=0.1)
+    assert pauses == [0.1, reindex.REST_SECONDS, 0.1, reindex.REST_SECONDS]
+
+
 @override_settings(NODES_KEEP_OWN_INDEX=True)
 def test_nodes_that_follow_by_themselves_ask_for_no_job() -> None:
     make_tool(name="fly_kite")

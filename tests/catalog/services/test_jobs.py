@@ -190,6 +190,27 @@ class TestSweep:
         assert woken(now) == []
         assert woken(now + jobs.REWAKE_AFTER * 2) == [job.pk]
 
+    def test_wakes_what_waits_for_a_running_job_as_soon_as_that_has_ended(self) -> None:
+        first = jobs.request_job(kind=REFRESH, subject=7)
+        waiting: list[Job] = []
+
+        def ask_again(_: Job) -> None:
+            waiting.append(jobs.request_job(kind=REFRESH, subject=7))
+            other = jobs.request_job(kind=REFRESH, subject=8)
+            assert woken(timezone.now()) == [other.pk]
+
+        assert run(first, ask_again)
+        assert woken(timezone.now()) == [waiting[0].pk]
+
+    def test_wakes_again_soon_what_came_too_early_to_be_claimed(self) -> None:
+        first = jobs.request_job(kind=REFRESH, subject=7)
+        jobs.claim_job(job_id=first.pk, holder="worker-a")
+        second = jobs.request_job(kind=REFRESH, subject=7)
+        Job.objects.filter(pk=second.pk).update(woken_at=timezone.now())
+        assert jobs.claim_job(job_id=second.pk, holder="worker-b") is None
+        Job.objects.filter(pk=first.pk).update(state=JobState.DONE, held_by="", held_until=None)
+        assert woken(timezone.now()) == [second.pk]
+
     def test_wakes_what_a_dead_worker_held(self) -> None:
         job, now = jobs.request_job(kind=REFRESH), timezone.now()
         jobs.take_wakeable(now=now)

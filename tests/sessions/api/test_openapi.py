@@ -4,6 +4,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ CHECKS = [
 schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", application)
 
 
+@cache
 def read_document() -> dict[str, Any]:
     document: dict[str, Any] = json.loads(json.dumps(api.get_openapi_schema(path_prefix="/api/v1/")))
     return document

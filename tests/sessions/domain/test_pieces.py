@@ -78,3 +78,23 @@ class TestColumn:
 
     def test_empty_column_is_an_empty_list(self) -> None:
         assert self.read(Column([], "mcp")) == []
+
+    @given(st.sets(st.integers(0, 1500), max_size=900), st.sets(st.integers(0, 1500), max_size=900))
+    def test_changed_column_reads_like_a_new_one(self, before: set[int], after: set[int]) -> None:
+        texts = {number: make_text(10_000 + number) for number in before | after}
+        column = Column([texts[number] for number in sorted(before)], "summary")
+        self.read(column)
+        changed = column.change(
+            [texts[number] for number in before - after], [texts[number] for number in sorted(after - before)]
+        )
+        assert self.read(changed) == self.read(Column([texts[number] for number in sorted(after)], "summary"))
+        one = {texts[number].name: "" for number in sorted(after)[:1]}
+        assert len(self.read(changed, one)) == len(after) - len(one)
+
+    def test_changed_column_shares_the_chunks_in_which_nothing_changed(self) -> None:
+        texts = [make_text(10_000 + number) for number in range(3 * CHUNK_TOOLS)]
+        column = Column(texts, "summary")
+        before = list(column.items())
+        after = list(column.change([texts[CHUNK_TOOLS]], []).items())
+        assert (after[0], after[2]) == (before[0], before[2])
+        assert after[1] is not before[1]

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
@@ -16,6 +15,7 @@ from catalog.services import reindex
 from toolsearch_site import nodes
 from toolsearch_site.parts import NodeRole, parts_of
 from toolsearch_site.starting import find_address, refuse_absent_database, refuse_old_tables
+from toolsearch_site.static_files import collect_static_files
 from toolsearch_site.supervisor import SUPERVISOR, Supervisor
 
 logger = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Command(BaseCommand):
         """A web node answers from its own index from its first request on."""
         shutil.rmtree(settings.METRICS_FOLDER, ignore_errors=True)  # of processes that are gone
         if NodeRole.WEB in roles:
-            call_command("collectstatic", interactive=False, verbosity=0)
+            collect_static_files()
             reindex.bring_up_to_date()
 
     def _say(self, label: str, line: str) -> None:

@@ -19,6 +19,7 @@ from catalog.services import accounts, demo
 from toolsearch_site import nodes
 from toolsearch_site.parts import NodeRole, parts_of
 from toolsearch_site.starting import find_address, refuse_absent_database
+from toolsearch_site.static_files import collect_static_files
 from toolsearch_site.supervisor import Supervisor
 
 READY_WITHIN_SECONDS = 60
@@ -56,7 +57,7 @@ class Command(BaseCommand):
     def _prepare(self, *, with_demo: bool) -> None:
         refuse_absent_database()
         call_command("migrate", interactive=False, verbosity=0)
-        call_command("collectstatic", interactive=False, verbosity=0)
+        collect_static_files()
         shutil.rmtree(settings.METRICS_FOLDER, ignore_errors=True)  # of processes that are gone
         if with_demo and demo.load_demo():
             self._say("up", "loaded the demo catalog")

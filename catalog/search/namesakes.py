@@ -1,0 +1,53 @@
+"""Finds tools by their name, whatever its case, without reading all names: a mapped table of hashes."""
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from catalog.search.arrays import Arrays
+from catalog.search.strings import Strings, encode
+
+_SLOTS_PER_NAME = 4
+
+
+def store(names: Sequence[str], qualified_names: Sequence[str]) -> Arrays:
+    """What `Namesakes` reads. A slot holds the rows, in order, that have a name with its hash."""
+    size = len(names)
+    slots = 1 << (2 * size * _SLOTS_PER_NAME).bit_length()
+    hashes = [_hash(name.lower()) % slots for column in (names, qualified_names) for name in column]
+    rows = np.tile(np.arange(size), 2)
+    pairs = np.unique(np.array(hashes, dtype=np.int64) * max(size, 1) + rows)
+    found, rows = np.divmod(pairs, max(size, 1))
+    starts = np.searchsorted(found, np.arange(slots + 1))
+    return {"name_starts": starts.astype(np.int32), "name_rows": rows.astype(np.int32)}
+
+
+class Namesakes:
+    def __init__(self, arrays: Arrays, names: Strings, qualified_names: Strings) -> None:
+        self._starts = arrays["name_starts"].data  # gives single numbers sooner than an array does
+        self._slots = len(self._starts) - 1
+        self._rows: NDArray[np.int32] = arrays["name_rows"]
+        self._columns = (names, qualified_names)
+        self._longest = max(int(column.lengths().max(initial=0)) for column in self._columns)
+
+    def find(self, name: str) -> tuple[int, ...]:
+        """The tools of a bare or qualified name, in row order; where none is written so, those in other
+        case.
+        """
+        if len(name) > self._longest:  # as most queries are
+            return ()
+        folded = name.lower()
+        slot = _hash(folded) % self._slots
+        start, end = self._starts[slot], self._starts[slot + 1]
+        if start == end:
+            return ()
+        rows = self._rows[start:end].tolist()
+        named = {row: [column[row] for column in self._columns] for row in rows}
+        exact = tuple(row for row, written in named.items() if name in written)
+        return exact or tuple(row for row, written in named.items() if folded in map(str.lower, written))
+
+
+def _hash(text: str) -> int:
+    return zlib.crc32(encode(text))

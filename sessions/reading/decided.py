@@ -1,0 +1,66 @@
+"""Reads a policy's decided list as tools to offer: all of it, or what has changed since."""
+
+from collections.abc import Sequence
+
+from django.db.models import QuerySet
+
+from catalog.domain.approvals import held_by
+from catalog.domain.choices import Outcome, Reason
+from catalog.domain.policy import Policy
+from catalog.models import DecidedList, Decision, Tool
+from sessions.reading import definitions
+from sessions.reading.offer import Basis, OfferedTool
+
+# Past this many changed tools, reading all of them is quicker than putting each in its place.
+LARGEST_CHANGE_TOOLS = 1000
+
+_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
+_REASONS = {reason.value: reason for reason in Reason}
+
+
+def read_basis(policy_id: int) -> Basis | None:
+    """None before a worker has decided the policy for the first time."""
+    rows = DecidedList.objects.filter(policy_id=policy_id, policy_version__gt=0)
+    row = rows.values_list("policy_version", "over").first()
+    return None if row is None else Basis(*row)
+
+
+def read_all(policy_id: int, policy: Policy) -> list[OfferedTool]:
+    return list(_read(_offered(policy_id, policy)).values())
+
+
+def read_since(policy_id: int, policy: Policy, catalog_version: int) -> dict[int, OfferedTool | None] | None:
+    """Every tool touched since a version of the catalog, None for one that is not offered now.
+
+    None in place of them all where there are too many. The decision of a tool that was not touched can only
+    have changed with the basis, and a tool whose row is gone is not among them.
+    """
+    newer = Tool.objects.filter(facts_version__gt=catalog_version).order_by()
+    touched = list(newer.values_list("pk", flat=True)[: LARGEST_CHANGE_TOOLS + 1])
+    if len(touched) > LARGEST_CHANGE_TOOLS:
+        return None
+    return {**dict.fromkeys(touched), **_read(_offered(policy_id, policy).filter(tool_id__in=touched))}
+
+
+def count(policy_id: int, policy: Policy) -> int:
+    return _offered(policy_id, policy).count()
+
+
+def _offered(policy_id: int, policy: Policy) -> QuerySet[Decision]:
+    """While the decisions follow a change, a definition that quarantine holds back is out already.
+
+    The search tool is in no list of tools, whatever a server calls its own.
+    """
+    decisions = Decision.objects.filter(policy_id=policy_id).exclude(reason=Reason.SEARCH_TOOL)
+    held: Sequence[str] = sorted(held_by(policy.quarantine))
+    return decisions.exclude(tool__approval__in=held) if held else decisions
+
+
+def _read(decisions: QuerySet[Decision]) -> dict[int, OfferedTool]:
+    rows = list(decisions.values_list("tool_id", "tool__digest", "outcome", "reason"))
+    texts = definitions.read_texts({row[0]: row[1] for row in rows})
+    return {
+        tool_id: OfferedTool(texts[tool_id], _OUTCOMES[outcome], _REASONS[reason])
+        for tool_id, _, outcome, reason in rows
+        if tool_id in texts
+    }

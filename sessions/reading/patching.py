@@ -1,0 +1,175 @@
+"""Changes an offer by what an edit touched; the rest, and what was derived from it, is shared."""
+
+import copy
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from catalog.domain.facts import ToolFacts
+from catalog.domain.prompt import DeferredServer, DeferredTool
+from sessions.domain.columns import Column
+from sessions.reading import fingerprints
+from sessions.reading.offer import Offer, OfferedTool, describe_deferred
+from sessions.reading.versions import Versions
+
+Key = TypeVar("Key", int, str)
+_by_name = attrgetter("name")
+_by_id = attrgetter("text.id")
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """What is offered now of tools that may have changed, by id: None for one that is not offered."""
+
+    tools: Mapping[int, OfferedTool | None]
+    servers: Mapping[str, str]
+    locked: tuple[ToolFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """A tool that is offered in another way is in both, `added` in the order of names."""
+
+    gone: Sequence[OfferedTool]
+    added: Sequence[OfferedTool]
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.gone or self.added)
+
+    @property
+    def keeps_names(self) -> bool:
+        return {tool.name for tool in self.gone} == {tool.name for tool in self.added}
+
+    def among(self, which: str) -> "_Difference":
+        """Of the tools `always` or `deferred`."""
+        deferred = which == "deferred"
+        return _Difference(
+            [tool for tool in self.gone if tool.is_deferred is deferred],
+            [tool for tool in self.added if tool.is_deferred is deferred],
+        )
+
+
+def patch_offer(offer: Offer, patch: Patch, versions: Versions) -> Offer:
+    """The offer of these versions; where nothing differs, the same one with all that it has derived."""
+    difference = _compare(offer, patch.tools)
+    is_described_anew = patch.servers != offer.servers
+    if difference.is_empty and not is_described_anew and patch.locked == offer.locked:
+        return at_versions(offer, versions)
+    tools = tuple(_replace(offer.tools, difference))
+    patched = replace(
+        offer,
+        versions=versions,
+        tools=tools,
+        servers=patch.servers,
+        fingerprint=fingerprints.add(tool.fingerprint(patch.servers) for tool in tools)
+        if is_described_anew
+        else _move(offer, difference),
+        locked=patch.locked,
+    )
+    patched.__dict__.update(_derive_tools(offer, difference), **_derive_sums(offer, difference))
+    if not is_described_anew:
+        patched.__dict__.update(_derive_servers(offer, difference.among("deferred")))
+    return patched
+
+
+def at_versions(offer: Offer, versions: Versions) -> Offer:
+    same = copy.copy(offer)
+    object.__setattr__(same, "versions", versions)
+    return same
+
+
+def _compare(offer: Offer, tools: Mapping[int, OfferedTool | None]) -> _Difference:
+    pairs = [(offer.by_id.get(tool_id), now) for tool_id, now in tools.items()]
+    differing = [(before, now) for before, now in pairs if before != now]
+    return _Difference(
+        [before for before, _ in differing if before is not None],
+        sorted((now for _, now in differing if now is not None), key=_by_name),
+    )
+
+
+def _replace(tools: Iterable[OfferedTool], difference: _Difference) -> list[OfferedTool]:
+    """Both what is given and what comes back is in the order of names."""
+    changed = list(tools)
+    for tool in difference.gone:
+        del changed[bisect_left(changed, tool.name, key=_by_name)]
+    for tool in difference.added:
+        insort(changed, tool, key=_by_name)
+    return changed
+
+
+def _move(offer: Offer, difference: _Difference) -> int:
+    gone = (tool.fingerprint(offer.servers) for tool in difference.gone)
+    added = (tool.fingerprint(offer.servers) for tool in difference.added)
+    return fingerprints.add(added, to=fingerprints.take(gone, of=offer.fingerprint))
+
+
+def _derive_tools(offer: Offer, difference: _Difference) -> dict[str, Any]:
+    """The tools as the offer has sorted them. What depends on their names alone stays where they do."""
+    derived: dict[str, Any] = {
+        "always": tuple(_replace(offer.always, difference.among("always"))),
+        "deferred": tuple(_replace(offer.deferred, difference.among("deferred"))),
+        "by_name": _index(offer.by_name, difference, _by_name),
+        "by_id": _index(offer.by_id, difference, _by_id),
+        "columns": {
+            (which, shape): _change_column(column, difference.among(which))
+            for (which, shape), column in offer.columns.copy().items()
+        },
+        "own_index": offer.own_index,
+    }
+    if difference.keeps_names:
+        derived |= {"visible": offer.visible, "names_by_own_name": offer.names_by_own_name}
+    return derived
+
+
+def _index(known: dict[Key, OfferedTool], difference: _Difference, key: Callable[[OfferedTool], Key]) -> Any:
+    changed = known.copy()
+    for tool in difference.gone:
+        del changed[key(tool)]
+    changed.update((key(tool), tool) for tool in difference.added)
+    return changed
+
+
+def _change_column(column: Column, difference: _Difference) -> Column:
+    if difference.is_empty:
+        return column
+    return column.change([tool.text for tool in difference.gone], [tool.text for tool in difference.added])
+
+
+def _derive_sums(offer: Offer, difference: _Difference) -> dict[str, int]:
+    always, deferred = difference.among("always"), difference.among("deferred")
+    return {
+        "all_chars": offer.all_chars + _growth(difference, lambda tool: tool.text.chars),
+        "always_chars": offer.always_chars + _growth(always, lambda tool: tool.text.chars),
+        "stub_chars": offer.stub_chars + _growth(deferred, lambda tool: tool.text.stub_chars),
+    }
+
+
+def _growth(difference: _Difference, measure: Callable[[OfferedTool], int]) -> int:
+    return sum(map(measure, difference.added)) - sum(map(measure, difference.gone))
+
+
+def _derive_servers(offer: Offer, difference: _Difference) -> dict[str, Any]:
+    counts = offer.deferred_by_server.copy()
+    counts.update(tool.text.server for tool in difference.added)
+    counts.subtract(tool.text.server for tool in difference.gone)
+    changed = _deferred_of(offer, difference)
+    for tool in difference.gone:
+        del changed[tool.text.server][tool.name]
+    for tool in difference.added:
+        changed[tool.text.server][tool.name] = describe_deferred(tool)
+    servers = {name: known for name, known in offer.deferred_servers.items() if name not in changed}
+    for name, tools in changed.items():
+        if tools:
+            ordered = tuple(sorted(tools.values(), key=_by_name))
+            servers[name] = DeferredServer(name, ordered, offer.servers.get(name, ""))
+    return {"deferred_by_server": +counts, "deferred_servers": servers}
+
+
+def _deferred_of(offer: Offer, difference: _Difference) -> dict[str, dict[str, DeferredTool]]:
+    """The deferred tools by name, of each server of which one differs."""
+    names = {tool.text.server for tool in (*difference.gone, *difference.added)}
+    known = {name: offer.deferred_servers.get(name) for name in names}
+    return {name: {tool.name: tool for tool in one.tools} if one else {} for name, one in known.items()}

@@ -1,0 +1,150 @@
+"""Nodes are restarted one by one after `migrate`: no migration may break the code of the version before."""
+
+from typing import Any
+
+import pytest
+from django.db import migrations, models
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.migration import Migration
+from django.db.migrations.state import ModelState, ProjectState
+from django.db.models import Q
+
+from tests.toolsearch_site.migration_rules import find_breaks
+from tests.toolsearch_site.test_upgrade import FIRST_VERSION
+
+DELETES = "an old node cannot delete such a row once a new node wrote about it; it can after its restart"
+WIDER = "takes the place of a constraint that allowed less, and allows all that it did"
+NEW_COLUMNS = "is about columns of this migration alone, and their defaults keep it"
+
+# What the rules find and why it is borne: what happens on a node that still runs old code.
+BORNE = {
+    "agent_sessions.0004_add_events_and_activity: sessionevent.session"
+    " points at agent_sessions.agentsession": DELETES,
+    "catalog.0006_add_saved_queries: savedquery.policy points at catalog.policy": DELETES,
+    "catalog.0006_add_saved_queries: savedrun.policy points at catalog.policy": DELETES,
+    "catalog.0006_add_saved_queries: AddConstraint change change_subject_is_known": WIDER,
+    "catalog.0006_add_saved_queries: AddConstraint job job_kind_is_known": WIDER,
+    "catalog.0007_add_approvals: AddConstraint tool tool_approval_is_known": NEW_COLUMNS,
+    "catalog.0007_add_approvals: AddConstraint tool tool_approved_has_a_time": NEW_COLUMNS,
+}
+
+
+def later_migrations(loader: MigrationLoader) -> list[Migration]:
+    """Ours that the first version did not have, in the order in which they are applied."""
+    first = [(app, name) for app, name in FIRST_VERSION if name is not None]
+    known = {key for node in first for key in loader.graph.forwards_plan(node)}
+    ours = {app for app, _ in FIRST_VERSION}
+    leaves = [leaf for leaf in loader.graph.leaf_nodes() if leaf[0] in ours]
+    plan = [key for leaf in leaves for key in loader.graph.forwards_plan(leaf)]
+    return [loader.graph.nodes[key] for key in dict.fromkeys(plan) if key[0] in ours and key not in known]
+
+
+def find_all() -> list[str]:
+    loader = MigrationLoader(None)
+    old = loader.project_state([(app, name) for app, name in FIRST_VERSION if name is not None])
+    state = old.clone()
+    return [line for one in later_migrations(loader) for line in find_breaks(one, state, old)]
+
+
+def test_no_migration_breaks_the_version_before() -> None:
+    assert sorted(set(find_all()) - BORNE.keys()) == []
+
+
+def test_what_is_borne_is_still_there() -> None:
+    assert sorted(BORNE.keys() - set(find_all())) == []
+
+
+def test_there_are_migrations_to_look_at() -> None:
+    names = {f"{one.app_label}.{one.name}" for one in later_migrations(MigrationLoader(None))}
+    assert {"catalog.0007_add_approvals", "agent_sessions.0004_add_events_and_activity"} <= names
+
+
+def test_borne_constraint_allows_what_it_allowed() -> None:
+    """The two that took the place of narrower ones: every word of the first version is a word still."""
+    loader = MigrationLoader(None)
+    old = loader.project_state([(app, name) for app, name in FIRST_VERSION if name is not None])
+    new = loader.project_state(loader.graph.leaf_nodes())
+    for model, constraint in (("change", "change_subject_is_known"), ("job", "job_kind_is_known")):
+        was, now = (_words_of(state.models["catalog", model], constraint) for state in (old, new))
+        assert was
+        assert was < now
+
+
+def _words_of(model: ModelState, name: str) -> set[str]:
+    [constraint] = [one for one in model.options["constraints"] if one.name == name]
+    [(_, words)] = constraint.condition.children
+    return set(words)
+
+
+def judge(*operations: Any) -> list[str]:
+    """On a table `shop.Thing` that the old code knows."""
+    old = ProjectState()
+    fields: list[tuple[str, Any]] = [
+        ("id", models.BigAutoField(primary_key=True)),
+        ("name", models.CharField(max_length=20)),
+        ("size", models.IntegerField(null=True)),
+    ]
+    old.add_model(ModelState("shop", "Thing", fields))
+    migration = type("Next", (Migration,), {"operations": operations})("0002_next", "shop")
+    return [line.removeprefix("shop.0002_next: ") for line in find_breaks(migration, old.clone(), old)]
+
+
+def add(field: Any) -> migrations.AddField:
+    return migrations.AddField("thing", "colour", field)
+
+
+def alter(name: str, field: Any) -> migrations.AlterField:
+    return migrations.AlterField("thing", name, field)
+
+
+KEY = ("id", models.BigAutoField(primary_key=True))
+
+
+class TestRules:
+    @pytest.mark.parametrize(
+        "operation",
+        [
+            add(models.CharField(max_length=9, default="")),
+            add(models.IntegerField(default=0)),
+            alter("size", models.IntegerField(default=0)),
+            alter("size", models.TextField(null=True)),
+            alter("name", models.CharField(max_length=10)),
+            alter("name", models.CharField(max_length=20, unique=True)),
+            alter("name", models.CharField(max_length=20, db_column="title")),
+            migrations.RemoveField("thing", "size"),
+            migrations.RenameField("thing", "size", "length"),
+            migrations.RenameModel("Thing", "Item"),
+            migrations.DeleteModel("Thing"),
+            migrations.AlterModelTable("thing", "things"),
+            migrations.AlterUniqueTogether("thing", {("name", "size")}),
+            migrations.AddConstraint(
+                "thing", models.CheckConstraint(condition=Q(size__gt=0), name="size_is_positive")
+            ),
+            migrations.CreateModel("Part", [KEY, ("thing", models.ForeignKey("shop.Thing", models.CASCADE))]),
+            migrations.RunPython(migrations.RunPython.noop),
+            migrations.RunSQL("DROP TABLE shop_thing"),
+        ],
+        ids=lambda operation: type(operation).__name__,
+    )
+    def test_finds_what_old_code_trips_over(self, operation: Any) -> None:
+        assert len(judge(operation)) == 1
+
+    @pytest.mark.parametrize(
+        "operation",
+        [
+            add(models.IntegerField(null=True)),
+            add(models.IntegerField(default=0, db_default=0)),
+            alter("name", models.CharField(max_length=30, choices=[("a", "A")])),
+            migrations.AddIndex("thing", models.Index(fields=["size"], name="by_size")),
+            migrations.AlterModelOptions("thing", {"ordering": ["name"]}),
+            migrations.CreateModel("Part", [KEY, ("name", models.CharField(max_length=9))]),
+            migrations.RunPython(migrations.RunPython.noop, migrations.RunPython.noop),
+        ],
+        ids=lambda operation: type(operation).__name__,
+    )
+    def test_lets_additions_pass(self, operation: Any) -> None:
+        assert judge(operation) == []
+
+    def test_table_of_this_upgrade_may_still_change(self) -> None:
+        made = migrations.CreateModel("Part", [KEY, ("name", models.CharField(max_length=9))])
+        assert judge(made, migrations.RemoveField("part", "name"), migrations.DeleteModel("Part")) == []
