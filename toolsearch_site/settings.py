@@ -187,6 +187,7 @@ if ENVIRONMENT.broker_url is None:
         "control_folder": str(BROKER_FOLDER / "control"),
         "polling_interval": 0.2,
     }
+    CELERY_BROKER_TRANSPORT = "toolsearch_site.file_broker:Transport"
 # Every beat is cheap and may be missed: what is due stands in the rows. A late beat is dropped.
 CELERY_BEAT_SCHEDULE = {
     "sweep-jobs": {"task": "catalog.sweep_jobs", "schedule": 2.0, "options": {"expires": 10}},

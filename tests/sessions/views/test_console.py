@@ -166,7 +166,7 @@ class TestReading:
     def test_near_miss_leads_to_the_corrected_query(self) -> None:
         reindex.rebuild()
         response = ask("send a mesage")
-        assert re.search(r"Did you mean .*message\s+for mesage\?", visible_text(response))
+        assert re.search(r"Did you mean\s+message\b.* for mesage\?", visible_text(response))
         assert 'href="?q=send+a+message"' in text_of(response)
 
     def test_mistake_is_told_in_place(self) -> None:
