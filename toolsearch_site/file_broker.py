@@ -15,11 +15,11 @@ from kombu.utils.json import dumps
 class Channel(filesystem.Channel):
     """kombu's own opens a file before it writes it: a worker that looks in between ends on an empty one."""
 
-    def _put(self, queue: str, message: Any, **_: Any) -> None:
+    def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:  # type: ignore[override]
         name = f"{time.monotonic_ns():020}_{uuid.uuid4()}.{queue}"
         folder = Path(self.data_folder_out)
         being_written = folder / f"{name}.new"
-        being_written.write_text(dumps(message))  # type: ignore[no-untyped-call]
+        being_written.write_text(dumps(payload))  # type: ignore[no-untyped-call]
         being_written.rename(folder / f"{name}.msg")
 
     def get_table(self, exchange: str) -> Any:
