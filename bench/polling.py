@@ -104,7 +104,7 @@ def measure_size(folder: Path, size: int) -> Iterator[Reading]:
     lines = (DATA / "catalog-10k" / "tools.jsonl").read_text().splitlines()[:size]
     tools.write_text("\n".join(lines) + "\n")
     with running_bare_site(folder) as url:
-        yield run_wrk(f"bare view, {size:,} tools", url)
+        yield best_of_three(f"bare view, {size:,} tools", url)
     with running_toolsearch(folder / f"data-{size}", tools) as service:
         yield from measure_service(service, size)
     with running_peer(folder, tools, searches=False) as url:
@@ -140,7 +140,7 @@ def measure_service(service: Service, size: int) -> Iterator[Reading]:
     path = f"/sessions/{service.begin()}"
     tag = service.call("GET", f"{path}/tools")[0]["etag"]
     list_url = f"{service.url}/api/v1{path}/tools"
-    yield run_wrk(f"304 of a session, {label}", list_url, {**key, "If-None-Match": tag})
+    yield best_of_three(f"304 of a session, {label}", list_url, {**key, "If-None-Match": tag})
     yield run_wrk(f"list, deferred, {label}", list_url, key)
     yield run_wrk(f"list, deferred, gzip, {label}", list_url, {**key, "Accept-Encoding": "gzip"})
     everything = f"{list_url}?format=anthropic"
@@ -152,7 +152,7 @@ def measure_service(service: Service, size: int) -> Iterator[Reading]:
         manage(service.environment, "shell", "-c", MANY_SCRIPT.format(count=MANY_SESSIONS))
         many = f"{label}, {MANY_SESSIONS:,} sessions"
         tag = service.call("GET", f"{path}/tools")[0]["etag"]
-        yield run_wrk(f"304 of a session, {many}", list_url, {**key, "If-None-Match": tag})
+        yield best_of_three(f"304 of a session, {many}", list_url, {**key, "If-None-Match": tag})
         yield run_wrk(f"search, {many}", f"{service.url}/api/v1{path}/search", key, queries=QUERIES)
 
 
@@ -160,6 +160,11 @@ def measure_peer(url: str, label: str, method: str, calls: Sequence[object]) -> 
     bodies = [json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": call}) for call in calls]
     accept = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
     return run_wrk(label, url, accept, bodies=bodies, seconds=max(SECONDS, 10))
+
+
+def best_of_three(label: str, url: str, headers: dict[str, str] | None = None) -> Reading:
+    """Short answers are at the mercy of the machine: whatever else it did, it could do this."""
+    return max((run_wrk(label, url, headers) for _ in range(3)), key=lambda reading: reading.per_second)
 
 
 def run_wrk(
