@@ -13,7 +13,7 @@ from functools import lru_cache
 from threading import Lock
 
 import regex
-import snowballstemmer
+import Stemmer
 
 from catalog.search.stopwords import STOP_WORDS
 
@@ -29,7 +29,7 @@ _MAX_WORD_CHARS = 64
 _MIN_SPOKEN_CHARS = 3
 _REMEMBERED_TEXTS = 32
 
-_stemmer = snowballstemmer.stemmer("english")
+_stemmer = Stemmer.Stemmer("english", 0)  # words are remembered below
 _stemmer_lock = Lock()  # a stemmer keeps the word it works on in itself
 
 
