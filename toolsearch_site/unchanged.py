@@ -44,6 +44,7 @@ def unchanged_first(application: Application) -> Application:
         asked = _read_asked(environ, key_text)
         kept = shelf.get(asked)
         if kept is None or not _is_in_force(kept.unchanged, key_text):
+            shelf.pop(asked, None)  # or the next such poll would be read twice again
             return application(environ, _keeping(shelf, asked, environ, start_response))
         start_response(STATUS_LINE, [*kept.headers, (request_ids.HEADER, request_ids.choose_id(environ))])
         metrics.count("poll", "GET", HTTPStatus.NOT_MODIFIED, seconds=time.perf_counter() - started)

@@ -91,6 +91,10 @@ class Watch:
 @pytest.fixture(scope="package")
 def signed_in_state(instance: Instance, browser: Browser) -> StorageState:
     """The cookies of one sign-in, for every page that does not try the sign-in itself."""
+    return keep_sign_in(instance, browser)
+
+
+def keep_sign_in(instance: Instance, browser: Browser) -> StorageState:
     context = browser.new_context(base_url=instance.url)
     page = context.new_page()
     page.goto("/sign-in/")

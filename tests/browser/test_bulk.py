@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 
-from tests.browser.conftest import OpenPage, sign_in
+from tests.browser.conftest import OpenPage, keep_sign_in
 from tests.instance import Instance, running_instance
 from tests.prepared import prepared
 
@@ -42,13 +42,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
 
 @pytest.fixture(scope="module")
 def signed_in_state(instance: Instance, browser: Browser) -> StorageState:
-    context = browser.new_context(base_url=instance.url)
-    page = context.new_page()
-    page.goto("/sign-in/")
-    sign_in(page, instance)
-    state = context.storage_state()
-    context.close()
-    return state
+    return keep_sign_in(instance, browser)
 
 
 def test_five_hundred_of_ten_thousand_are_edited_by_filter_and_the_edit_is_undone(
