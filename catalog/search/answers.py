@@ -10,11 +10,12 @@ from catalog.domain.errors import InvalidInput
 from catalog.domain.query import Keywords, Listing, Pattern, Required, Select, strip_quotes
 from catalog.search import words
 from catalog.search.arrays import Mask
-from catalog.search.compiled import Compiled, Scores
+from catalog.search.compiled import Compiled
 from catalog.search.meaning import Encoder
 from catalog.search.patterns import match_rows
 from catalog.search.ranking import RANKERS, Ranking, Task
 from catalog.search.request import Hit, Outcome, ScorePart, SearchOutcome, SearchRequest
+from catalog.search.terms import Rows, Scores
 from catalog.search.unmatched import find_unmatched
 
 _REQUIRED_SHARE = np.float32(0.01)  # required words order the hits only where the rest leaves a tie
@@ -124,11 +125,12 @@ def _collect(
     )
     scores, bonus = _lift(ranking.scores, exact)
     hits = []
-    for row in _best_rows(scores, request.max_results, max(request.score_cutoff, ranking.kept_share)):
+    best = _best_rows(scores, request.max_results, max(request.score_cutoff, ranking.kept_share))
+    for row, score in zip(best.tolist(), scores[best].tolist(), strict=True):
         parts = ranking.explain(row) if request.explained else ()
         if request.explained and row in exact:
             parts = (ScorePart(query.text, "exact name", bonus), *parts)
-        hits.append(_make_hit(compiled, row, float(scores[row]), parts))
+        hits.append(_make_hit(compiled, row, score, parts))
     outcome = Outcome.MATCHED if hits else Outcome.NO_MATCH
     return SearchOutcome(outcome, query.form, tuple(hits), unmatched_terms=() if exact else tuple(unmatched))
 
@@ -143,18 +145,18 @@ def _lift(scores: Scores, exact: tuple[int, ...]) -> tuple[Scores, float]:
     return lifted, bonus
 
 
-def _best_rows(scores: Scores, count: int, cutoff: float) -> list[int]:
+def _best_rows(scores: Scores, count: int, cutoff: float) -> Rows:
     """The best rows, best first; among equals the order of names."""
-    rows = np.flatnonzero(scores > 0)
-    if not len(rows):
-        return []
+    rows = (scores > 0).nonzero()[0]
     found = scores[rows]
     if count < len(rows):
         least = np.partition(found, len(rows) - count)[len(rows) - count]
         rows = rows[found >= least]
-    ordered = rows[np.argsort(-scores[rows], kind="stable")][:count]
-    kept = cutoff * float(scores[ordered[0]])
-    return [row for row in ordered.tolist() if scores[row] >= kept]
+        found = scores[rows]
+    ordered = rows[(-found).argsort(kind="stable")][:count]
+    if cutoff and len(ordered):
+        ordered = ordered[scores[ordered] >= cutoff * scores[ordered[0]]]
+    return ordered
 
 
 def _rows_named(compiled: Compiled, name: str, allowed: Mask | None) -> tuple[int, ...]:

@@ -5,7 +5,6 @@ starts from those, `+word` reads them, and an explanation splits an impact into 
 """
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,14 +25,13 @@ from catalog.search.postings import Packed, Postings
 from catalog.search.request import Visible
 from catalog.search.strings import Strings
 from catalog.search.substrings import Substrings, TermPlaces
+from catalog.search.terms import Rows, TermPostings, Terms, rarity
 
 FORMAT = 2
 K1 = 0.9  # how soon a repeated word stops counting
 
 _REMEMBERED_TERMS = 256
-
-Rows = NDArray[np.int64]  # wider than needed: numpy adds by such numbers twice as fast
-Scores = NDArray[np.float32]
+_REMEMBERED_POSTINGS = 4096
 
 
 @dataclass(frozen=True)
@@ -59,14 +57,22 @@ class Compiled:
         return {tool: row for row, tool in enumerate(self.ids.tolist())}
 
     @cached_property
-    def term_numbers(self) -> dict[str, int]:
-        terms = self._strings("terms").to_list()
-        return dict(zip(terms, range(len(terms)), strict=True))
+    def _terms(self) -> Terms:
+        return Terms(self.arrays, len(self))
 
     @cached_property
-    def _starts(self) -> list[int]:
-        starts: list[int] = self.arrays["starts"].tolist()
-        return starts
+    def term_numbers(self) -> dict[str, int]:
+        return self._terms.numbers
+
+    @cached_property
+    def postings_of(self) -> Callable[[str], TermPostings | None]:
+        """The tools that hold a term; None when none does. Remembered, as a search asks more than once."""
+        return lru_cache(maxsize=_REMEMBERED_POSTINGS)(self._terms.find)
+
+    @cached_property
+    def unknown_rarity(self) -> float:
+        """How telling a word is that no tool has."""
+        return rarity(len(self), 0)
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
@@ -140,24 +146,6 @@ class Compiled:
             mask = np.isin(self.ids, visible.ids)
             self._masks[visible] = mask
         return mask
-
-    def postings_of(self, term: str) -> tuple[Rows, Scores] | None:
-        """The tools that hold a term, in row order, and what it gives each; None when no tool does."""
-        number = self.term_numbers.get(term)
-        if number is None:
-            return None
-        span = slice(self._starts[number], self._starts[number + 1])
-        if span.start == span.stop:
-            return None
-        return self.arrays["rows"][span], self.arrays["impacts"][span]
-
-    def tools_with(self, term: str) -> int:
-        number = self.term_numbers.get(term)
-        return 0 if number is None else self._starts[number + 1] - self._starts[number]
-
-    def rarity(self, tools_with: int) -> float:
-        """BM25's idf of a term that so many tools have."""
-        return math.log1p((len(self) - tools_with + 0.5) / (tools_with + 0.5))
 
     def rows_named_with(self, term: str) -> Rows:
         """The tools whose qualified name, server included, holds a term."""

@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 
 from catalog.search import namesakes, postings, substrings
 from catalog.search.arrays import Arrays
-from catalog.search.compiled import FORMAT, K1, Compiled, Rows, Scores
+from catalog.search.compiled import FORMAT, K1, Compiled
 from catalog.search.corpus import TEXT_COLUMNS, Corpus, join, make_corpus
 from catalog.search.documents import ToolDocument
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
 from catalog.search.meaning import Encoder, shorten
 from catalog.search.postings import Postings
 from catalog.search.strings import Strings
+from catalog.search.terms import Rows, Scores
 
 
 def compile_documents(documents: Sequence[ToolDocument], encoder: Encoder | None) -> Compiled:

@@ -37,8 +37,8 @@ class Encoder(Protocol):
 def shorten(vectors: Vectors, dimensions: int) -> Vectors:
     """The first dimensions only, of length one again."""
     short = vectors[:, :dimensions]
-    lengths = np.linalg.norm(short, axis=1, keepdims=True)
-    scaled: Vectors = short / np.maximum(lengths, np.float32(1e-9))
+    lengths = np.sqrt(np.einsum("ij,ij->i", short, short))
+    scaled: Vectors = short / np.maximum(lengths, np.float32(1e-9))[:, np.newaxis]
     return scaled
 
 

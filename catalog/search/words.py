@@ -6,6 +6,7 @@ spaces, becomes pairs of neighbouring characters. Letters are folded (width, cas
 endings taken off.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from catalog.search.stopwords import STOP_WORDS
 
 _CJK = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ー"
 _RUN = regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*")
+_ASCII_RUN = re.compile(r"[A-Za-z0-9]+")  # the same there, and several times as fast
 _PART = regex.compile(
     rf"[{_CJK}]+|\p{{Lu}}{{2,}}s(?!\p{{Ll}})|\p{{Lu}}+(?!\p{{Ll}})|\p{{N}}+"
     rf"|[\p{{Lu}}\p{{Lt}}]?(?:(?![{_CJK}])[\p{{Ll}}\p{{Lo}}\p{{Lm}}\p{{M}}])+|."
@@ -65,7 +67,7 @@ class Run:
 @lru_cache(maxsize=_REMEMBERED_TEXTS)
 def runs(text: str) -> tuple[Run, ...]:
     """The words of a text in order, each with its parts; remembered, as a search asks several times."""
-    return tuple(analyze_run(typed) for typed in _RUN.findall(_compose(text)))
+    return tuple(map(analyze_run, _find_runs(text)))
 
 
 @lru_cache(maxsize=_REMEMBERED_TEXTS)
@@ -78,7 +80,7 @@ def telling_runs(text: str) -> tuple[Run, ...]:
 def document_terms(text: str) -> list[str]:
     """Every term of a text, repeated as often as it occurs; stop words included."""
     terms: list[str] = []
-    for typed in _RUN.findall(_compose(text)):
+    for typed in _find_runs(text):
         terms.extend(_indexed_terms(typed))
     return terms
 
@@ -152,6 +154,11 @@ def _stem(folded: str) -> str:
     with _stemmer_lock:
         stem: str = _stemmer.stemWord(word)
     return stem
+
+
+def _find_runs(text: str) -> list[str]:
+    found: list[str] = _ASCII_RUN.findall(text) if text.isascii() else _RUN.findall(_compose(text))
+    return found
 
 
 def _compose(text: str) -> str:

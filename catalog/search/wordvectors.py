@@ -24,6 +24,7 @@ _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 _TENSOR = "embedding.weight"
 _REMEMBERED_WORDS = 1 << 16
+_REMEMBERED_VECTORS = 1 << 12  # a kilobyte each
 
 
 class WordVectors:
@@ -37,7 +38,8 @@ class WordVectors:
 
         self._weights = _map_tensor(folder / _WEIGHTS, _TENSOR)
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-        self._pieces = lru_cache(maxsize=_REMEMBERED_WORDS)(self._find_pieces)
+        self._pieces_of = lru_cache(maxsize=_REMEMBERED_WORDS)(self._find_pieces)
+        self._vector_of = lru_cache(maxsize=_REMEMBERED_VECTORS)(self._add_pieces)
 
     @property
     def dimensions(self) -> int:
@@ -45,11 +47,22 @@ class WordVectors:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        # One text is a query, whose words come again. The words of documents would drive those out.
+        add_up = self._add_words if len(texts) == 1 else self._add_pieces
         for row, text in enumerate(texts):
-            pieces = list(chain.from_iterable(self._pieces(run.typed.lower()) for run in words.runs(text)))
-            if pieces:
-                vectors[row] = self._weights[pieces].sum(axis=0, dtype=np.float32)
+            vectors[row] = add_up(*(run.typed.lower() for run in words.runs(text)))
         return shorten(vectors, self.dimensions)
+
+    def _add_words(self, *found: str) -> NDArray[np.float32]:
+        total = np.zeros(self.dimensions, dtype=np.float32)
+        for word in found:
+            total += self._vector_of(word)
+        return total
+
+    def _add_pieces(self, *found: str) -> NDArray[np.float32]:
+        pieces = list(chain.from_iterable(map(self._pieces_of, found)))
+        total: NDArray[np.float32] = self._weights[pieces].sum(axis=0, dtype=np.float32)
+        return total
 
     def _find_pieces(self, word: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(word, add_special_tokens=False).ids)

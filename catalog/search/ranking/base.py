@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from catalog.search.arrays import Mask
-from catalog.search.compiled import Compiled, Scores
+from catalog.search.compiled import Compiled
 from catalog.search.meaning import Encoder
 from catalog.search.request import ScorePart
+from catalog.search.terms import Scores
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,25 +8,26 @@ words weigh almost nothing, and there the meaning decides.
 import dataclasses
 import math
 from collections.abc import Sequence
-from heapq import nlargest
 from typing import NamedTuple
 
 import numpy as np
 
 from catalog.search import words
-from catalog.search.compiled import K1, Compiled, Rows, Scores
-from catalog.search.meaning import shorten
+from catalog.search.compiled import K1, Compiled
+from catalog.search.meaning import Vectors, shorten
 from catalog.search.ranking.base import Ranking, Task
 from catalog.search.request import ScorePart
+from catalog.search.terms import Rows, Scores
 from catalog.search.words import Run
 
 _PART_OF_KNOWN_RUN = 0.5  # `git` and `hub` when `GitHub` is a word of the catalog itself
 _TELLING_WORDS = 5  # no tool has all words of a long request
 _MEANING_WEIGHT = np.float32(0.4)
 _MIN_SIMILARITY = np.float32(0.1)
-_NEVER = np.float32(-1)
-_CANDIDATES = 256
-_CANDIDATES_PER_RESULT = 4
+_SLACK = 0.07  # what short vectors may misjudge: a tool this far below the best is judged still
+_NEVER, _LEAST = -1.0, -0.5
+_TINY = float(np.finfo(np.float32).tiny)
+_FOLDS = 8
 
 
 class WeightedTerm(NamedTuple):
@@ -65,14 +66,18 @@ def weigh_terms(compiled: Compiled, asked: Sequence[Run]) -> list[WeightedTerm]:
     for run in asked:
         is_known = run.joined is not None and run.joined in compiled.term_numbers
         weight = _PART_OF_KNOWN_RUN if is_known else 1.0
-        candidates = [WeightedTerm(term, weight, part.typed) for part in run.parts for term in part.terms]
+        for part in run.parts:
+            for term in part.terms:
+                _choose(chosen, WeightedTerm(term, weight, part.typed))
         if run.joined is not None:
-            candidates.append(WeightedTerm(run.joined, 1.0, run.typed))
-        for candidate in candidates:
-            known = chosen.get(candidate.term)
-            if known is None or known.weight < candidate.weight:
-                chosen[candidate.term] = candidate
+            _choose(chosen, WeightedTerm(run.joined, 1.0, run.typed))
     return list(chosen.values())
+
+
+def _choose(chosen: dict[str, WeightedTerm], candidate: WeightedTerm) -> None:
+    known = chosen.setdefault(candidate.term, candidate)
+    if known.weight < candidate.weight:
+        chosen[candidate.term] = candidate
 
 
 def explain_term(compiled: Compiled, weighted: WeightedTerm, row: int) -> list[ScorePart]:
@@ -80,52 +85,66 @@ def explain_term(compiled: Compiled, weighted: WeightedTerm, row: int) -> list[S
     found = compiled.postings_of(weighted.term)
     if found is None:
         return []
-    rows, impacts = found
-    at = int(np.searchsorted(rows, row))
-    if at == len(rows) or rows[at] != row:
+    at = int(np.searchsorted(found.rows, row))
+    if at == len(found.rows) or found.rows[at] != row:
         return []
-    impact = float(impacts[at]) * weighted.weight
+    impact = float(found.impacts[at]) * weighted.weight
     shares = compiled.field_shares(weighted.term, row)
     return [ScorePart(weighted.typed, field, impact * share) for field, share in shares.items()]
 
 
 def _weigh_evidence(compiled: Compiled, terms: list[WeightedTerm]) -> Scores:
     """What the words gave each tool, as a share of what the most telling of them could give."""
-    evidence = np.zeros(len(compiled), dtype=np.float32)
-    limits = []
-    for weighted in terms:
-        found = compiled.postings_of(weighted.term)
-        limits.append(weighted.weight * compiled.rarity(0 if found is None else len(found[0])))
-        if found is not None:
-            rows, impacts = found
-            evidence[rows] += impacts if weighted.weight == 1 else impacts * np.float32(weighted.weight)
-    most = (K1 + 1) * math.fsum(nlargest(_TELLING_WORDS, limits))
-    evidence /= np.float32(max(most, 1e-9))
-    return evidence
+    rows, gains, limits = [], [], []
+    for term, weight, _ in terms:
+        found = compiled.postings_of(term)
+        if found is None:
+            limits.append(weight * compiled.unknown_rarity)
+            continue
+        limits.append(weight * found.rarity)
+        rows.append(found.rows)
+        gains.append(found.impacts if weight == 1 else found.impacts * np.float32(weight))
+    if not rows:
+        return np.zeros(len(compiled), dtype=np.float32)
+    evidence = np.bincount(np.concatenate(rows), np.concatenate(gains), len(compiled))
+    most = (K1 + 1) * math.fsum(sorted(limits)[-_TELLING_WORDS:])
+    return (evidence / max(most, 1e-9)).astype(np.float32)
 
 
 def _add_meaning(task: Task, by_words: Scores) -> Scores:
     """Short vectors pick the candidates, whole ones judge them; the others score nothing."""
     if task.encoder is None:
         return by_words
-    compiled = task.compiled
     wanted = task.encoder.encode([task.text])
-    coarse = compiled.coarse_vectors @ shorten(wanted, compiled.coarse_vectors.shape[1])[0]
-    coarse *= _MEANING_WEIGHT
-    coarse += by_words
-    if task.allowed is not None:
-        coarse[~task.allowed] = _NEVER
-    wanted_rows = max(_CANDIDATES, task.count * _CANDIDATES_PER_RESULT)
-    # Those best by words are judged too, however far their meaning seems: words rule where they match.
-    judged = np.zeros(len(by_words), dtype=np.bool_)
-    judged[_pick_best(coarse, wanted_rows)] = True
-    judged[_pick_matching(by_words, task.count)] = True
-    rows = np.flatnonzero(judged)
+    rows = _pick_candidates(task, wanted, by_words)
     scores = np.zeros_like(by_words)
-    scores[rows] = by_words[rows] + _value(compiled.vectors[rows] @ wanted[0])
+    scores[rows] = by_words[rows] + _value(task.compiled.vectors[rows] @ wanted[0])
     if task.allowed is not None:
         scores *= task.allowed
     return scores
+
+
+def _pick_candidates(task: Task, wanted: Vectors, by_words: Scores) -> Rows:
+    vectors = task.compiled.coarse_vectors
+    coarse = vectors @ (shorten(wanted, vectors.shape[1])[0] * _MEANING_WEIGHT)
+    coarse += by_words
+    if task.allowed is not None:
+        coarse[~task.allowed] = _NEVER
+    picked = coarse >= max(_find_bar(coarse, task.count) - _SLACK, _LEAST)
+    # Those best by words are judged too, however far their meaning seems: words rule where they match.
+    picked |= by_words >= max(_find_bar(by_words, task.count), _TINY)
+    return np.flatnonzero(picked)
+
+
+def _find_bar(scores: Scores, count: int) -> float:
+    """A score that `count` tools reach and few more do. Of tools far apart in the order of names only the
+    best is looked at: that is quicker than to look at all, and the bar is never too high.
+    """
+    width = len(scores) // _FOLDS
+    if count > width:
+        return _NEVER
+    best = scores[: width * _FOLDS].reshape(_FOLDS, width).max(axis=0)
+    return float(np.partition(best, width - count)[width - count])
 
 
 def _value(similarity: Scores) -> Scores:
@@ -133,14 +152,3 @@ def _value(similarity: Scores) -> Scores:
     np.maximum(similarity, 0, out=similarity)
     similarity *= _MEANING_WEIGHT
     return similarity
-
-
-def _pick_best(scores: Scores, count: int) -> Rows:
-    if count >= len(scores):
-        return np.arange(len(scores))
-    return np.argpartition(scores, len(scores) - count)[len(scores) - count :]
-
-
-def _pick_matching(by_words: Scores, count: int) -> Rows:
-    matching = np.flatnonzero(by_words > 0)
-    return matching[_pick_best(by_words[matching], count)]

@@ -8,9 +8,9 @@ from itertools import islice
 import numpy as np
 
 from catalog.search.arrays import Mask
-from catalog.search.compiled import Scores
 from catalog.search.ranking.base import Ranking, Task
 from catalog.search.request import ScorePart
+from catalog.search.terms import Scores
 
 MOST_TERMS = 24  # each is looked for in every text, so a query of hundreds would take too long
 
