@@ -42,8 +42,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A request that was not answered as hoped: `connection`, `503`, or in words what was wrong with it."""
+    """A request that was not answered as hoped: `connection`, `503`, or in words what was wrong with it.
 
+    `since` is when all was known to be well: that a kept connection broke shows when it is used next.
+    """
+
+    since: float
     at: float
     kind: str
     what: str
@@ -66,9 +70,9 @@ class Tally:
             self.times.setdefault(kind, []).append(seconds)
             self.all_times.append(seconds)
 
-    def trouble(self, kind: str, what: str) -> None:
+    def trouble(self, kind: str, what: str, since: float) -> None:
         with self.lock:
-            self.troubles.append(Trouble(time.monotonic(), kind, what))
+            self.troubles.append(Trouble(since, time.monotonic(), kind, what))
 
     def wrong_answer(self, what: str) -> None:
         with self.lock:
@@ -110,19 +114,20 @@ class Client:
             answer = self._send(port, method, f"/api/v1{path}", body, headers)
         except (OSError, http.client.HTTPException) as error:
             self._connections.pop(port).close()
-            self._tally.trouble("connection", f"{port} {method} {path}: {type(error).__name__}")
+            since = self._used_at.pop(port, started)
+            self._tally.trouble("connection", f"{port} {method} {path}: {type(error).__name__}", since)
             return None
         self._tally.count(kind, time.monotonic() - started)
         if answer.status == 503:
-            self._note_503(answer, f"{port} {method} {path}")
+            self._note_503(answer, f"{port} {method} {path}", started)
         return answer
 
-    def _note_503(self, answer: Answer, what: str) -> None:
+    def _note_503(self, answer: Answer, what: str, started: float) -> None:
         if not answer.headers.get("retry-after", "").isdigit():
             self._tally.wrong_answer(f"{what}: 503 without Retry-After")
         if answer.headers.get("content-type") != "application/problem+json":
             self._tally.wrong_answer(f"{what}: 503 is no problem+json")
-        self._tally.trouble("503", what)
+        self._tally.trouble("503", what, started)
 
     def _send(self, port: int, method: str, path: str, body: object, headers: dict[str, str]) -> Answer:
         connection = self._connect(port)
@@ -137,6 +142,7 @@ class Client:
         if time.monotonic() - self._used_at.get(port, 0.0) > KEPT_SECONDS and port in self._connections:
             self._connections.pop(port).close()
         if port not in self._connections:
+            self._used_at.pop(port, None)
             self._connections[port] = http.client.HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
         return self._connections[port]
 

@@ -69,7 +69,8 @@ class Injury:
         return self.ended - self.began
 
     def covers(self, trouble: Trouble) -> bool:
-        return self.began <= trouble.at <= self.ended and trouble.kind in self.fault.allows
+        happened_in = self.began <= trouble.at and trouble.since <= self.ended
+        return happened_in and trouble.kind in self.fault.allows
 
 
 class Chaos:
@@ -226,7 +227,7 @@ class Chaos:
             *(f"wrong answer: {line}" for line in self.tally.wrong),
             *(f"lost write: {line}" for line in lost_writes),
             *(f"lost job: {line}" for line in lost_jobs),
-            *(f"unexplained: {trouble.kind} {trouble.what}" for trouble in unexplained),
+            *(f"unexplained: {self._tell(trouble)}" for trouble in unexplained),
             *(f"in force only after {seconds:.1f} s" for seconds in slow),
         ]
 
@@ -249,6 +250,12 @@ class Chaos:
             for when, seconds in edits
             if not any(injury.began <= when + seconds and when <= injury.ended for injury in self.injuries)
         ]
+
+    def _tell(self, trouble: Trouble) -> str:
+        """With how long after the last fault's end all was well still, and when the trouble showed."""
+        over = max((injury.ended for injury in self.injuries if injury.ended <= trouble.at), default=0.0)
+        times = f"well {trouble.since - over:+.2f} s, seen {trouble.at - over:+.2f} s after the last fault"
+        return f"{trouble.kind} {trouble.what}, {times}"
 
     def _explains(self, trouble: Trouble) -> bool:
         return any(injury.covers(trouble) for injury in self.injuries)

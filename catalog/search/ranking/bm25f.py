@@ -141,7 +141,7 @@ def _find_bar(scores: Scores, count: int) -> float:
     best is looked at: that is quicker than to look at all, and the bar is never too high.
     """
     width = len(scores) // _FOLDS
-    if count > width:
+    if not 0 < count <= width:
         return _NEVER
     best = scores[: width * _FOLDS].reshape(_FOLDS, width).max(axis=0)
     return float(np.partition(best, width - count)[width - count])
