@@ -51,6 +51,7 @@ def main(queries: int) -> int:
     missed = 0
     with tempfile.TemporaryDirectory() as folder:
         index.build(Path(folder, "index"), documents, encoder)
+        documents.clear()  # a web process holds none: they would only make its garbage collector slow
 
         def report_on(kind: str, ranker: str, count: int, bound_seconds: float, make: MakeQuery) -> bool:
             engine = SearchEngine(Path(folder, "index"), encoder)

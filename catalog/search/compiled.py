@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from catalog.search import postings
 from catalog.search.arrays import Arrays, Mask
-from catalog.search.corpus import Corpus
+from catalog.search.corpus import COLUMNS, Corpus
 from catalog.search.errors import IndexDamaged
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
 from catalog.search.namesakes import Namesakes
@@ -27,7 +27,7 @@ from catalog.search.strings import Strings
 from catalog.search.substrings import Substrings, TermPlaces
 from catalog.search.terms import Rows, TermPostings, Terms, rarity
 
-FORMAT = 2
+FORMAT = 3
 K1 = 0.9  # how soon a repeated word stops counting
 
 _REMEMBERED_TERMS = 256
@@ -104,7 +104,7 @@ class Compiled:
 
     @cached_property
     def parameter_names(self) -> list[list[str]]:
-        names: list[list[str]] = json.loads(self.arrays["parameter_names"].tobytes())
+        names: list[list[str]] = json.loads(f"[{','.join(self._strings('parameter_names').to_list())}]")
         return names
 
     @cached_property
@@ -173,15 +173,10 @@ class Compiled:
             segments=tuple(self.notes["segments"]),
             segment=self.arrays["segment"],
             place=self.arrays["place"],
-            columns={
-                "qualified_name": self.qualified_names,
-                "name": self.names,
-                "server": self.servers,
-                "description": self.descriptions,
-                "parameter_names": self.parameter_names,
-            },
+            columns={column: self._strings(column) for column in COLUMNS},
+            name_hashes=self.arrays["name_hashes"],
             vectors=self.vectors,
-            postings=Postings(tuple(self._strings("terms").to_list()), self.arrays["packed"]),
+            postings=Postings(self._strings("terms"), self.arrays["packed"]),
             split=self._substrings.to_postings(),
         )
 

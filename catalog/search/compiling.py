@@ -1,6 +1,5 @@
 """From postings to scores: what each term gives each tool, by BM25F, computed once a generation."""
 
-import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,12 +8,11 @@ from numpy.typing import NDArray
 from catalog.search import namesakes, postings, substrings
 from catalog.search.arrays import Arrays
 from catalog.search.compiled import FORMAT, K1, Compiled
-from catalog.search.corpus import TEXT_COLUMNS, Corpus, join, make_corpus
+from catalog.search.corpus import Corpus, join, make_corpus
 from catalog.search.documents import ToolDocument
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
 from catalog.search.meaning import Encoder, shorten
 from catalog.search.postings import Postings
-from catalog.search.strings import Strings
 from catalog.search.terms import Rows, Scores
 
 
@@ -39,13 +37,12 @@ def compile_corpus(corpus: Corpus, encoder: Encoder | None) -> Compiled:
         "impacts": impacts,
         "vectors": corpus.vectors,
         "coarse_vectors": shorten(corpus.vectors, encoder.coarse_dimensions if encoder else 0),
-        "parameter_names": _dump(corpus.columns["parameter_names"]),
-        **Strings.of(corpus.postings.terms).to_arrays("terms"),
-        **namesakes.store(corpus.columns["name"], corpus.columns["qualified_name"]),
-        **substrings.store(corpus.split, corpus.columns),
+        **corpus.postings.terms.to_arrays("terms"),
+        **namesakes.store(corpus.name_hashes),
+        **substrings.store(corpus.split, len(corpus)),
     }
-    for column in TEXT_COLUMNS:
-        arrays |= Strings.of(corpus.columns[column]).to_arrays(column)
+    for column, strings in corpus.columns.items():
+        arrays |= strings.to_arrays(column)
     encoder_name = encoder.name if encoder else ""
     return Compiled(arrays, {"format": FORMAT, "segments": list(corpus.segments), "encoder": encoder_name})
 
@@ -79,7 +76,3 @@ def _compute_impacts(found: Postings, norms: NDArray[np.float32]) -> tuple[NDArr
     impacts = rarity[terms] * weight * (K1 + 1) / (K1 + weight)
     starts = np.concatenate([[0], np.cumsum(tools_with)]).astype(np.int64)
     return starts, rows[firsts], impacts.astype(np.float32)
-
-
-def _dump(values: list[list[str]]) -> NDArray[np.uint8]:
-    return np.frombuffer(json.dumps(values, separators=(",", ":")).encode(), dtype=np.uint8)

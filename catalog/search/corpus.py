@@ -1,21 +1,29 @@
-"""Tools ready to be compiled: their postings, their texts, their vectors, and where the store keeps each."""
+"""Tools ready to be compiled: their postings, their texts, their vectors, and where the store keeps each.
+
+All of it is arrays, so that an update, which changes a few tools of many, copies the others without looking
+at them.
+"""
 
 import dataclasses
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from catalog.search import postings, substrings
+from catalog.search import namesakes, postings, substrings
 from catalog.search.documents import ToolDocument
 from catalog.search.meaning import Encoder, encode_documents
+from catalog.search.namesakes import Hashes
 from catalog.search.postings import Postings
+from catalog.search.strings import Strings
 
-TEXT_COLUMNS = ("qualified_name", "name", "server", "description")
-COLUMNS = (*TEXT_COLUMNS, "parameter_names")
+OWN_TEXTS = ("qualified_name", "name", "server", "description")
+COLUMNS = (*OWN_TEXTS, "parameter_names", *substrings.FOLDED_TEXTS)
+
+Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +32,12 @@ class Corpus:
     into them. `split` is what substrings are found in.
     """
 
-    ids: NDArray[np.int64]
+    ids: Numbers
     segments: tuple[str, ...]
-    segment: NDArray[np.int64]
-    place: NDArray[np.int64]
-    columns: dict[str, list[Any]]
+    segment: Numbers
+    place: Numbers
+    columns: dict[str, Strings]
+    name_hashes: Hashes
     vectors: NDArray[np.float32]
     postings: Postings
     split: Postings
@@ -47,56 +56,68 @@ def make_corpus(
 ) -> Corpus:
     """Documents of one part of the store, or of none."""
     size = len(documents)
+    texts = [_column_texts(document) for document in documents]
     return Corpus(
         ids=np.array([document.id for document in documents], dtype=np.int64),
         segments=(segment,),
         segment=np.zeros(size, dtype=np.int64),
         place=np.array(range(size) if places is None else places, dtype=np.int64),
-        columns={column: [_column_value(document, column) for document in documents] for column in COLUMNS},
+        columns={column: Strings.of(each[column] for each in texts) for column in COLUMNS},
+        name_hashes=namesakes.hash_names(
+            [document.name for document in documents], [document.qualified_name for document in documents]
+        ),
         vectors=encode_documents(encoder, documents),
         postings=found,
         split=substrings.split_documents(documents),
     )
 
 
-def join(parts: Sequence[Corpus]) -> Corpus:
-    """One corpus of several, its tools in the order of their qualified names."""
-    segments = tuple(name for part in parts for name in part.segments)
+def join(parts: Sequence[Corpus], gone: Iterable[int] = ()) -> Corpus:
+    """One corpus of several, its tools in the order of their qualified names. `gone` are tools to leave out,
+    by their place among all.
+    """
     first_segments = np.cumsum([0, *(len(part.segments) for part in parts)])
     first_tools = np.cumsum([0, *(len(part) for part in parts)])
-    columns = {column: [value for part in parts for value in part.columns[column]] for column in COLUMNS}
     joined = Corpus(
         ids=np.concatenate([part.ids for part in parts]),
-        segments=segments,
+        segments=tuple(name for part in parts for name in part.segments),
         segment=np.concatenate([part.segment + at for part, at in zip(parts, first_segments, strict=False)]),
         place=np.concatenate([part.place for part in parts]),
-        columns=columns,
+        columns={column: Strings.join([part.columns[column] for part in parts]) for column in COLUMNS},
+        name_hashes=np.concatenate([part.name_hashes for part in parts]),
         vectors=np.concatenate([part.vectors for part in parts]),
         postings=_merge([part.postings for part in parts], first_tools),
         split=_merge([part.split for part in parts], first_tools),
     )
-    order = sorted(range(len(joined)), key=lambda at: (columns["qualified_name"][at], int(joined.ids[at])))
-    return take(joined, order)
+    return _take(joined, _order_by_name(joined, set(gone)))
 
 
-def take(corpus: Corpus, rows: Sequence[int]) -> Corpus:
-    """These tools in this order."""
-    chosen = np.array(rows, dtype=np.int64)
+def _order_by_name(corpus: Corpus, gone: set[int]) -> Numbers:
+    keys = list(zip(corpus.columns["qualified_name"].to_bytes(), corpus.ids.tolist(), strict=True))
+    kept = (row for row in range(len(corpus)) if row not in gone)
+    return np.array(sorted(kept, key=keys.__getitem__), dtype=np.int64)
+
+
+def _take(corpus: Corpus, rows: Numbers) -> Corpus:
+    """These tools in this order, and the segments that they are in."""
     places = np.full(len(corpus), -1, dtype=np.int64)
-    places[chosen] = np.arange(len(chosen))
+    places[rows] = np.arange(len(rows))
+    used, segment = np.unique(corpus.segment[rows], return_inverse=True)
     return dataclasses.replace(
         corpus,
-        ids=corpus.ids[chosen],
-        segment=corpus.segment[chosen],
-        place=corpus.place[chosen],
-        columns={column: [values[row] for row in rows] for column, values in corpus.columns.items()},
-        vectors=corpus.vectors[chosen],
+        ids=corpus.ids[rows],
+        segments=tuple(corpus.segments[at] for at in used),
+        segment=segment,
+        place=corpus.place[rows],
+        columns={column: strings.take(rows) for column, strings in corpus.columns.items()},
+        name_hashes=corpus.name_hashes[rows],
+        vectors=corpus.vectors[rows],
         postings=postings.renumber(corpus.postings, places),
         split=postings.renumber(corpus.split, places),
     )
 
 
-def _merge(parts: Sequence[Postings], first_tools: NDArray[np.int64]) -> Postings:
+def _merge(parts: Sequence[Postings], first_tools: Numbers) -> Postings:
     shifted = [
         postings.renumber(part, np.arange(first, end, dtype=np.int64))
         for part, (first, end) in zip(parts, pairwise(first_tools.tolist()), strict=True)
@@ -104,7 +125,7 @@ def _merge(parts: Sequence[Postings], first_tools: NDArray[np.int64]) -> Posting
     return postings.merge(shifted)
 
 
-def _column_value(document: ToolDocument, column: str) -> Any:
-    if column == "parameter_names":
-        return [name for name, _ in document.parameters]
-    return getattr(document, column)
+def _column_texts(document: ToolDocument) -> dict[str, str]:
+    own = {column: getattr(document, column) for column in OWN_TEXTS}
+    parameters = json.dumps([name for name, _ in document.parameters])
+    return {**own, "parameter_names": parameters, **substrings.fold_texts(document)}

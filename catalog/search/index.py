@@ -25,7 +25,7 @@ from whoosh.writing import SegmentWriter
 from catalog.search import generations, words
 from catalog.search.compiled import Compiled
 from catalog.search.compiling import compile_corpus
-from catalog.search.corpus import Corpus, join, make_corpus, take
+from catalog.search.corpus import Corpus, join, make_corpus
 from catalog.search.documents import ToolDocument
 from catalog.search.errors import IndexDamaged
 from catalog.search.fields import FIELD_NAMES, field_texts, spoken_texts
@@ -227,18 +227,20 @@ def _read_store(reader: IndexReader, base: Compiled | None, encoder: Encoder | N
     known = set(base.notes["segments"]) if base else set()
     parts = [_read_leaf(leaf, name, encoder) for name, leaf in leaves.items() if name not in known]
     if base:
-        parts.insert(0, _still_there(base.to_corpus(), leaves))
+        kept = base.to_corpus()
+        return join([kept, *parts], _find_gone(kept, leaves))
     return join(parts or [make_corpus([], PostingList().finish(), encoder)])
 
 
-def _still_there(corpus: Corpus, leaves: dict[str, Any]) -> Corpus:
-    """The tools whose segment is still in the store and that nobody deleted from it."""
-    found = [leaves.get(name) for name in corpus.segments]
-    places = enumerate(zip(corpus.segment.tolist(), corpus.place.tolist(), strict=True))
-    rows = [row for row, (at, place) in places if (leaf := found[at]) and not leaf.is_deleted(place)]
-    kept = take(corpus, rows)
-    used, segment = np.unique(kept.segment, return_inverse=True)
-    return dataclasses.replace(kept, segments=tuple(corpus.segments[at] for at in used), segment=segment)
+def _find_gone(corpus: Corpus, leaves: dict[str, Any]) -> list[int]:
+    """The tools whose segment is no longer in the store, or that somebody deleted from it."""
+    gone: list[int] = []
+    for at, name in enumerate(corpus.segments):
+        rows, leaf = np.flatnonzero(corpus.segment == at), leaves.get(name)
+        if leaf is not None:
+            rows = rows[np.isin(corpus.place[rows], list(leaf.segment().deleted_docs()))]
+        gone += rows.tolist()
+    return gone
 
 
 def _read_leaf(leaf: IndexReader, name: str, encoder: Encoder | None) -> Corpus:

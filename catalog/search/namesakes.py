@@ -11,17 +11,29 @@ from catalog.search.strings import Strings, encode
 
 _SLOTS_PER_NAME = 4
 
+Hashes = NDArray[np.int64]
 
-def store(names: Sequence[str], qualified_names: Sequence[str]) -> Arrays:
+
+def hash_names(names: Sequence[str], qualified_names: Sequence[str]) -> Hashes:
+    """A row a tool."""
+    pairs = zip(names, qualified_names, strict=True)
+    hashes = [[_hash(name.lower()), _hash(qualified.lower())] for name, qualified in pairs]
+    return np.array(hashes, dtype=np.int64).reshape(len(names), 2)
+
+
+def store(hashes: Hashes) -> Arrays:
     """What `Namesakes` reads. A slot holds the rows, in order, that have a name with its hash."""
-    size = len(names)
+    size = len(hashes)
     slots = 1 << (2 * size * _SLOTS_PER_NAME).bit_length()
-    hashes = [_hash(name.lower()) % slots for column in (names, qualified_names) for name in column]
-    rows = np.tile(np.arange(size), 2)
-    pairs = np.unique(np.array(hashes, dtype=np.int64) * max(size, 1) + rows)
+    rows = np.repeat(np.arange(size), 2)
+    pairs = np.unique(hashes.reshape(-1) % slots * max(size, 1) + rows)
     found, rows = np.divmod(pairs, max(size, 1))
     starts = np.searchsorted(found, np.arange(slots + 1))
-    return {"name_starts": starts.astype(np.int32), "name_rows": rows.astype(np.int32)}
+    return {
+        "name_hashes": hashes,
+        "name_starts": starts.astype(np.int32),
+        "name_rows": rows.astype(np.int32),
+    }
 
 
 class Namesakes:

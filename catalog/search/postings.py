@@ -7,6 +7,7 @@ groups them by term, then document, so that every question about a term is a sli
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from catalog.search import words
 from catalog.search.documents import ToolDocument
 from catalog.search.fields import field_texts
+from catalog.search.strings import Strings
 
 COUNT_BITS, FIELD_BITS, DOCUMENT_BITS = 16, 4, 20
 FIELD_SHIFT = COUNT_BITS
@@ -28,10 +30,10 @@ Packed = NDArray[np.int64]
 @dataclass(frozen=True, slots=True)
 class Postings:
     """`packed` refers to documents by their place in a list the owner keeps, to terms by their place in
-    `terms`.
+    `terms`, which are in order.
     """
 
-    terms: tuple[str, ...]
+    terms: Strings
     packed: Packed
 
 
@@ -47,7 +49,11 @@ class PostingList:
         self._packed.append(pack(number, document, field, min(count, MAX_COUNT)))
 
     def finish(self) -> Postings:
-        return Postings(tuple(self._terms), np.sort(np.array(self._packed, dtype=np.int64)))
+        terms = Strings.of(self._terms)
+        encoded = terms.to_bytes()
+        order = np.array(sorted(range(len(encoded)), key=encoded.__getitem__), dtype=np.int64)
+        packed = np.array(self._packed, dtype=np.int64)
+        return Postings(terms.take(order), np.sort(_rename(packed, np.argsort(order))))
 
 
 def pack(term: int, document: int, field: int, count: int) -> int:
@@ -81,31 +87,54 @@ def analyze_documents(documents: Iterable[ToolDocument]) -> Postings:
 
 
 def renumber(postings: Postings, places: NDArray[np.int64]) -> Postings:
-    """Move each document to its new place; those whose place is negative go."""
+    """Move each document to its new place; those whose place is negative go, and terms nobody has any more
+    with them.
+    """
     moved = places[document_numbers(postings.packed)]
     rest = postings.packed[moved >= 0]
     low_bits = (1 << DOCUMENT_SHIFT) - 1
     packed = term_numbers(rest) << TERM_SHIFT | moved[moved >= 0] << DOCUMENT_SHIFT | rest & low_bits
-    return Postings(postings.terms, np.sort(packed))
+    return _drop_unused(Postings(postings.terms, _sort(packed)))
 
 
 def merge(parts: Sequence[Postings]) -> Postings:
-    """Join postings that speak of the same list of documents; terms nobody has any more are dropped."""
-    numbers: dict[str, int] = {}
-    packed: list[Packed] = []
-    for part in parts:
-        new_numbers = np.array(
-            [numbers.setdefault(term, len(numbers)) for term in part.terms], dtype=np.int64
-        )
-        rest = part.packed & ((1 << TERM_SHIFT) - 1)
-        packed.append(new_numbers[term_numbers(part.packed)] << TERM_SHIFT | rest)
-    return _drop_unused(tuple(numbers), np.concatenate(packed) if packed else np.empty(0, dtype=np.int64))
+    """Join postings that speak of the same list of documents."""
+    return reduce(_merge_two, parts, PostingList().finish())
 
 
-def _drop_unused(terms: tuple[str, ...], packed: Packed) -> Postings:
-    numbers = term_numbers(packed)
-    used = np.bincount(numbers, minlength=len(terms)) > 0
-    new_numbers = np.cumsum(used) - 1
-    packed = new_numbers[numbers] << TERM_SHIFT | packed & ((1 << TERM_SHIFT) - 1)
-    kept = tuple(term for term, is_used in zip(terms, used.tolist(), strict=True) if is_used)
-    return Postings(kept, np.sort(packed))
+def _merge_two(left: Postings, right: Postings) -> Postings:
+    """Costs little where one side is small: the other's terms are not looked through."""
+    if not len(left.terms) or not len(right.terms):
+        return right if len(right.terms) else left
+    places = left.terms.places_of(right.terms)
+    is_new = np.array(
+        [
+            place == len(left.terms) or left.terms[place] != right.terms[number]
+            for number, place in enumerate(places.tolist())
+        ]
+    )
+    right_numbers = places + np.cumsum(is_new) - is_new
+    left_numbers = np.arange(len(left.terms))
+    left_numbers += np.searchsorted(places[is_new], left_numbers, side="right")
+    order = np.empty(len(left.terms) + np.count_nonzero(is_new), dtype=np.int64)
+    order[left_numbers] = np.arange(len(left.terms))
+    order[right_numbers[is_new]] = len(left.terms) + np.flatnonzero(is_new)
+    packed = [_rename(left.packed, left_numbers), _rename(right.packed, right_numbers)]
+    return Postings(Strings.join([left.terms, right.terms]).take(order), _sort(np.concatenate(packed)))
+
+
+def _drop_unused(postings: Postings) -> Postings:
+    used = np.bincount(term_numbers(postings.packed), minlength=len(postings.terms)) > 0
+    if used.all():
+        return postings
+    return Postings(postings.terms.take(np.flatnonzero(used)), _rename(postings.packed, np.cumsum(used) - 1))
+
+
+def _rename(packed: Packed, numbers: NDArray[np.int64]) -> Packed:
+    """Give each term its new number."""
+    return numbers[term_numbers(packed)] << TERM_SHIFT | packed & ((1 << TERM_SHIFT) - 1)
+
+
+def _sort(packed: Packed) -> Packed:
+    """What mostly is in order already, as after an update, takes a single pass."""
+    return np.sort(packed, kind="stable")

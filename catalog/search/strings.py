@@ -1,6 +1,7 @@
 """Many strings in two arrays: opened without reading them, and searched all at once."""
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -30,8 +31,13 @@ class Strings:
     @classmethod
     def of(cls, values: Iterable[str]) -> "Strings":
         encoded = [value.encode(*_ENCODING) for value in values]
-        bounds = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), bounds)
+        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), _add_up([*map(len, encoded)]))
+
+    @classmethod
+    def join(cls, parts: Sequence["Strings"]) -> "Strings":
+        """Those of all parts, one part after the other."""
+        lengths = np.concatenate([part.lengths() for part in parts])
+        return cls(np.concatenate([part.text for part in parts]), _add_up(lengths))
 
     @classmethod
     def stored(cls, arrays: Arrays, name: str) -> "Strings":
@@ -48,8 +54,32 @@ class Strings:
 
     def to_list(self) -> list[str]:
         """All of them at once, which is far quicker than one after the other."""
+        return [encoded.decode(*_ENCODING) for encoded in self.to_bytes()]
+
+    def take(self, numbers: Numbers) -> "Strings":
+        """These in this order. Neighbours that stay neighbours are copied together."""
+        breaks = np.flatnonzero(np.diff(numbers) != 1) + 1
+        groups = np.split(numbers, breaks) if len(numbers) else []
+        starts = self.bounds[[group[0] for group in groups]].tolist()
+        ends = self.bounds[[group[-1] + 1 for group in groups]].tolist()
+        text = b"".join(self.text[start:end].data for start, end in zip(starts, ends, strict=True))
+        return Strings(np.frombuffer(text, dtype=np.uint8), _add_up(self.lengths()[numbers]))
+
+    def places_of(self, others: "Strings") -> Numbers:
+        """Of strings in order, as these must be: where each of the others stands, or would stand."""
+        text, bounds = self.text.tobytes(), self.bounds.tolist()
+        return np.array(
+            [
+                bisect_left(range(len(self)), other, key=lambda at: text[bounds[at] : bounds[at + 1]])
+                for other in others.to_bytes()
+            ],
+            dtype=np.int64,
+        )
+
+    def to_bytes(self) -> list[bytes]:
+        """All of them encoded, which sorts as the texts do."""
         text = self.text.tobytes()
-        return [text[start:end].decode(*_ENCODING) for start, end in pairwise(self.bounds.tolist())]
+        return [text[start:end] for start, end in pairwise(self.bounds.tolist())]
 
     def lengths(self) -> Numbers:
         """In bytes."""
@@ -80,3 +110,8 @@ class Strings:
                 break
             starts = starts[self.text[starts + at] == byte]
         return starts
+
+
+def _add_up(lengths: Sequence[int] | Numbers) -> Numbers:
+    """Bounds of strings that are so long."""
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])

@@ -4,9 +4,8 @@ A text without blanks is inside another exactly when it is inside one of that on
 few different words: they are looked through first, the texts themselves only for a text with blanks.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,8 @@ from catalog.search.documents import ToolDocument
 from catalog.search.postings import PostingList, Postings
 from catalog.search.strings import Strings, encode
 
-_FIELDS = ("name", "description", "parameter_names")
-_NAME, _DESCRIPTION, _PARAMETERS = range(len(_FIELDS))
+FOLDED_TEXTS = ("folded_name", "folded_description", "folded_parameter_names")
+_NAME, _DESCRIPTION, _PARAMETERS = range(len(FOLDED_TEXTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +30,30 @@ class TermPlaces:
     in_parameters: Mask
 
 
+def fold_texts(document: ToolDocument) -> dict[str, str]:
+    """A tool's parameter names stand a line each: a term without a line break is in one of them or in
+    none.
+    """
+    parameters = "\n".join(name for name, _ in document.parameters)
+    texts = (document.name, document.description, parameters)
+    return {field: text.lower() for field, text in zip(FOLDED_TEXTS, texts, strict=True)}
+
+
 def split_documents(documents: Iterable[ToolDocument]) -> Postings:
     """Which word, as blanks divide them, is in which of a tool's texts."""
     found = PostingList()
     for number, document in enumerate(documents):
-        parameters = [name for name, _ in document.parameters]
-        for field, text in enumerate(_fold(document.name, document.description, parameters)):
+        for field, text in enumerate(fold_texts(document).values()):
             for word in set(text.split()):
                 found.add(word, number, field, 1)
     return found.finish()
 
 
-def store(split: Postings, columns: Mapping[str, Sequence[Any]]) -> Arrays:
-    """What `Substrings` reads. `columns` are those of the corpus."""
-    size = len(columns["name"])
-    folded = [_fold(*texts) for texts in zip(*(columns[field] for field in _FIELDS), strict=True)]
-    texts = {field: Strings.of(each[number] for each in folded) for number, field in enumerate(_FIELDS)}
+def store(split: Postings, size: int) -> Arrays:
+    """What `Substrings` reads, beside the folded texts of so many tools."""
     uses = postings.field_numbers(split.packed) * size + postings.document_numbers(split.packed)
     counts = np.bincount(postings.term_numbers(split.packed), minlength=len(split.terms))
-    arrays = Strings.of(split.terms).to_arrays("inside_words")
-    for field, strings in texts.items():
-        arrays |= strings.to_arrays(f"folded_{field}")
+    arrays = split.terms.to_arrays("inside_words")
     arrays["inside_starts"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     arrays["inside_uses"] = uses.astype(np.int32)
     return arrays
@@ -62,7 +64,7 @@ class Substrings:
 
     def __init__(self, arrays: Arrays) -> None:
         self._words = Strings.stored(arrays, "inside_words")
-        self._texts = [Strings.stored(arrays, f"folded_{field}") for field in _FIELDS]
+        self._texts = [Strings.stored(arrays, field) for field in FOLDED_TEXTS]
         self._starts: NDArray[np.int64] = arrays["inside_starts"]
         self._uses: NDArray[np.int32] = arrays["inside_uses"]
         self._size = len(self._texts[_NAME])
@@ -80,26 +82,19 @@ class Substrings:
         words = np.repeat(np.arange(len(self._words)), np.diff(self._starts))
         fields, rows = np.divmod(self._uses.astype(np.int64), max(self._size, 1))
         packed = words << postings.TERM_SHIFT | rows << postings.DOCUMENT_SHIFT
-        return Postings(tuple(self._words.to_list()), packed | fields << postings.FIELD_SHIFT | 1)
+        return Postings(self._words, packed | fields << postings.FIELD_SHIFT | 1)
 
     def _look_through_texts(self, text: str) -> NDArray[np.bool_]:
-        fits = np.zeros((len(_FIELDS), self._size), dtype=np.bool_)
+        fits = np.zeros((len(FOLDED_TEXTS), self._size), dtype=np.bool_)
         for field, strings in enumerate(self._texts):
             fits[field, strings.holding(text)] = True
         return fits
 
     def _look_through_words(self, part: str) -> NDArray[np.bool_]:
-        fits = np.zeros(len(_FIELDS) * self._size, dtype=np.bool_)
+        fits = np.zeros(len(FOLDED_TEXTS) * self._size, dtype=np.bool_)
         words = self._words.holding(part)
         starts, counts = self._starts[words], self._starts[words + 1] - self._starts[words]
         ends = np.cumsum(counts)
         places = np.arange(counts.sum()) + np.repeat(starts - ends + counts, counts)
         fits[self._uses[places]] = True
-        return fits.reshape(len(_FIELDS), self._size)
-
-
-def _fold(name: str, description: str, parameters: Sequence[str]) -> tuple[str, str, str]:
-    """A tool's parameter names stand a line each: a term without a line break is in one of them or in
-    none.
-    """
-    return name.lower(), description.lower(), "\n".join(parameters).lower()
+        return fits.reshape(len(FOLDED_TEXTS), self._size)

@@ -30,6 +30,8 @@ _ACCENTS = regex.compile(r"[\u0300-\u036f]+")
 _MAX_WORD_CHARS = 64
 _MIN_SPOKEN_CHARS = 3
 _REMEMBERED_TEXTS = 32
+_REMEMBERED_RUNS = 1 << 14  # several objects each: more of them would make garbage collections long
+_REMEMBERED_WORDS = 1 << 16
 
 _stemmer = Stemmer.Stemmer("english", 0)  # words are remembered below
 _stemmer_lock = Lock()  # a stemmer keeps the word it works on in itself
@@ -107,7 +109,7 @@ def plain_words(text: str) -> set[str]:
     return {word for word in found if word.isalpha() and _MIN_SPOKEN_CHARS <= len(word) <= _MAX_WORD_CHARS}
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=_REMEMBERED_RUNS)
 def analyze_run(typed: str) -> Run:
     found = [part for part in _PART.findall(typed) if part]
     if len(found) == 1:
@@ -125,7 +127,7 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", plain)
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=_REMEMBERED_WORDS)
 def _indexed_terms(typed: str) -> tuple[str, ...]:
     run = analyze_run(typed)
     terms = [term for part in run.parts for term in part.terms]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.search.namesakes import Namesakes, store
+from catalog.search.namesakes import Namesakes, hash_names, store
 from catalog.search.strings import Strings
 
 NAMES = st.text("aAbİ\ud800", max_size=2)
@@ -12,7 +12,7 @@ NAMES = st.text("aAbİ\ud800", max_size=2)
 
 def make_namesakes(pairs: list[tuple[str, str]]) -> Namesakes:
     names, qualified = [name for name, _ in pairs], [name for _, name in pairs]
-    return Namesakes(store(names, qualified), Strings.of(names), Strings.of(qualified))
+    return Namesakes(store(hash_names(names, qualified)), Strings.of(names), Strings.of(qualified))
 
 
 @given(st.lists(st.tuples(NAMES, NAMES), max_size=8), NAMES)

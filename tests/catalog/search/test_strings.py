@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -34,3 +35,18 @@ def test_what_is_longer_than_all_of_them_is_in_none(values: list[str]) -> None:
 def test_stored_ones_come_back(tmp_path: Path) -> None:
     write_arrays(tmp_path / "file", Strings.of(["one", "", "使用"]).to_arrays("words"), {})
     assert Strings.stored(open_arrays(tmp_path / "file").arrays, "words").to_list() == ["one", "", "使用"]
+
+
+@given(st.lists(LETTERS, min_size=1, max_size=6), st.data())
+def test_some_of_them_in_any_order(values: list[str], data: st.DataObject) -> None:
+    numbers = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=8))
+    taken = Strings.of(values).take(np.array(numbers, dtype=np.int64))
+    assert taken.to_list() == [values[number] for number in numbers]
+    assert Strings.join([taken, Strings.of(values)]).to_list() == [*taken.to_list(), *values]
+
+
+@given(st.lists(LETTERS, max_size=6), st.lists(LETTERS, max_size=3))
+def test_where_others_stand_or_would(values: list[str], others: list[str]) -> None:
+    ordered = Strings.of(sorted(values))
+    for other, place in zip(others, ordered.places_of(Strings.of(others)).tolist(), strict=True):
+        assert sorted(values)[:place] == [value for value in sorted(values) if value < other]

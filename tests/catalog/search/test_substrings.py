@@ -1,7 +1,6 @@
 """Finding tools through the words of their texts gives what looking through the texts gives."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,7 +8,8 @@ from hypothesis import strategies as st
 
 from catalog.search import postings
 from catalog.search.documents import ToolDocument
-from catalog.search.substrings import Substrings, split_documents, store
+from catalog.search.strings import Strings
+from catalog.search.substrings import FOLDED_TEXTS, Substrings, fold_texts, split_documents, store
 from tests.catalog.search.samples import TOOLS, make_tool
 
 LETTERS = st.text("abA \n\t\x1c.éİ🙂\ud800", max_size=8)
@@ -17,12 +17,10 @@ TEXTS = st.tuples(LETTERS, LETTERS, st.lists(LETTERS, max_size=2))
 
 
 def make_substrings(tools: Sequence[ToolDocument]) -> Substrings:
-    columns: dict[str, Sequence[Any]] = {
-        "name": [tool.name for tool in tools],
-        "description": [tool.description for tool in tools],
-        "parameter_names": [[name for name, _ in tool.parameters] for tool in tools],
-    }
-    return Substrings(store(split_documents(tools), columns))
+    arrays = store(split_documents(tools), len(tools))
+    for field in FOLDED_TEXTS:
+        arrays |= Strings.of(fold_texts(tool)[field] for tool in tools).to_arrays(field)
+    return Substrings(arrays)
 
 
 @given(st.lists(TEXTS, max_size=5), LETTERS)
@@ -48,6 +46,6 @@ def test_parts_of_words_and_several_words(wanted: str) -> None:
 
 def test_an_update_starts_from_what_was_stored() -> None:
     given, kept = split_documents(TOOLS), make_substrings(TOOLS).to_postings()
-    assert kept.terms == given.terms
+    assert kept.terms.to_list() == given.terms.to_list()
     assert kept.packed.tolist() == given.packed.tolist()
     assert set(postings.counts(kept.packed).tolist()) == {1}
