@@ -1,5 +1,6 @@
 """The web server's entry point."""
 
+import gc
 import os
 
 from django.core.wsgi import get_wsgi_application
@@ -8,8 +9,17 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "toolsearch_site.settings")
 
 site = get_wsgi_application()
 
-from catalog.search.wordvectors import find_encoder  # noqa: E402  once the apps are loaded
+from django.urls import get_resolver  # noqa: E402  once the apps are loaded
+
+from catalog.search.wordvectors import find_encoder  # noqa: E402
 from toolsearch_site.unchanged import unchanged_first  # noqa: E402
 
-find_encoder()  # opened now, or the first search of this process would wait for it
+# Opened now, or the first requests of this process would wait for it.
+find_encoder()
+_ = get_resolver().url_patterns
+
 application = unchanged_first(site)
+
+# Code stays until the end: each full collection would look through it anew, a tenth of a second at a time.
+gc.collect()
+gc.freeze()

@@ -8,7 +8,6 @@ import dataclasses
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +85,8 @@ def join(parts: Sequence[Corpus], gone: Iterable[int] = ()) -> Corpus:
         columns={column: Strings.join([part.columns[column] for part in parts]) for column in COLUMNS},
         name_hashes=np.concatenate([part.name_hashes for part in parts]),
         vectors=np.concatenate([part.vectors for part in parts]),
-        postings=_merge([part.postings for part in parts], first_tools),
-        split=_merge([part.split for part in parts], first_tools),
+        postings=_merge([part.postings for part in parts], first_tools.tolist()),
+        split=_merge([part.split for part in parts], first_tools.tolist()),
     )
     return _take(joined, _order_by_name(joined, set(gone)))
 
@@ -117,12 +116,10 @@ def _take(corpus: Corpus, rows: Numbers) -> Corpus:
     )
 
 
-def _merge(parts: Sequence[Postings], first_tools: Numbers) -> Postings:
-    shifted = [
-        postings.renumber(part, np.arange(first, end, dtype=np.int64))
-        for part, (first, end) in zip(parts, pairwise(first_tools.tolist()), strict=True)
-    ]
-    return postings.merge(shifted)
+def _merge(parts: Sequence[Postings], first_tools: Sequence[int]) -> Postings:
+    return postings.merge(
+        [postings.shift(part, first) for part, first in zip(parts, first_tools, strict=False)]
+    )
 
 
 def _column_texts(document: ToolDocument) -> dict[str, str]:

@@ -86,6 +86,11 @@ def analyze_documents(documents: Iterable[ToolDocument]) -> Postings:
     return found.finish()
 
 
+def shift(postings: Postings, first: int) -> Postings:
+    """Put as many documents before these."""
+    return Postings(postings.terms, postings.packed + (first << DOCUMENT_SHIFT))
+
+
 def renumber(postings: Postings, places: NDArray[np.int64]) -> Postings:
     """Move each document to its new place; those whose place is negative go, and terms nobody has any more
     with them.
