@@ -58,6 +58,7 @@ clean:
 	$(PYTHON) -m venv .venv || { rm -rf .venv; echo "on Debian: apt-get install python3-venv"; exit 1; }
 
 .venv/run.stamp: pyproject.toml | .venv/bin/python
+	@echo "Installing into .venv; the first time takes a minute or two."
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[meaning]'
 	@touch $@
 

@@ -1,17 +1,19 @@
 """What the agents' REST calls take and give."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from ninja import Field, Schema
-from pydantic import ConfigDict, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
 
+from catalog.domain.sizes import compact_json
 from sessions.models import Scope
 from sessions.selectors import KeyState
 
 LARGEST = 2**31 - 1
 LARGEST_ID = 2**63 - 1
+MOST_LEVELS = 200
 
 # A database keeps no NUL character.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
@@ -53,7 +55,14 @@ SNAPSHOT_EXAMPLE: dict[str, Any] = {
 }
 
 
-class BuiltinIn(Schema):
+def _is_deeper(value: object, *, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    inside = value.values() if isinstance(value, dict) else value
+    return not levels or any(_is_deeper(one, levels=levels - 1) for one in inside)
+
+
+class BuiltinIn(BaseModel):  # Ninja's own class would drop the fields that are not named here
     """A tool of the agent's own, in MCP's form. It loads unless `shouldDefer` or the policy says else."""
 
     model_config = ConfigDict(
@@ -73,6 +82,14 @@ class BuiltinIn(Schema):
     inputSchema: dict[str, Any] | None = None  # noqa: N815  MCP's name
     should_defer: bool | None = Field(None, alias="shouldDefer")
     meta: dict[str, Any] | None = Field(None, alias="_meta")
+
+    @model_validator(mode="after")
+    def _must_be_json(self) -> Self:
+        """As every later reader can take it. A number past what a float holds came in as infinity."""
+        if _is_deeper({**self.__dict__, **(self.model_extra or {})}, levels=MOST_LEVELS):
+            raise ValueError(f"is nested deeper than {MOST_LEVELS} levels")
+        compact_json(self.to_definition())
+        return self
 
     def to_definition(self) -> dict[str, Any]:
         return self.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)

@@ -65,6 +65,7 @@ def main() -> None:
         _chromium() as browser,
     ):
         instance.wait_until_healthy()
+        instance.manage("refresh", "--wait")
         pages = {**PAGES, SESSION: work_a_day(instance)}
         administer_a_day(_open(browser, instance, WIDTHS[0], SCHEMES[0]))
         _shoot_for_readme(browser, instance, wanted.folder)

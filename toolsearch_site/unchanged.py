@@ -8,9 +8,10 @@ Whatever else is asked or found goes on to Django.
 import time
 from collections.abc import Callable, Iterable
 from http import HTTPStatus
+from threading import Lock
 from typing import Any, NamedTuple
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 
 from catalog.callers import bearer_of
 from sessions.api.polling import UNCHANGED, Unchanged, is_still
@@ -24,6 +25,8 @@ Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 Asked = tuple[str | None, ...]
 
 KEPT_ANSWERS = 10_000
+# A poll of ours has some 200 characters. A caller may send a thousand times as many, which Django answers.
+LONGEST_KEPT_CHARS = 1_000
 STATUS_LINE = f"{HTTPStatus.NOT_MODIFIED.value} {HTTPStatus.NOT_MODIFIED.phrase}"
 
 
@@ -32,9 +35,30 @@ class _Kept(NamedTuple):
     headers: Headers
 
 
+class _Shelf:
+    """What was kept longest goes first. A process answers on several threads."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Asked, _Kept] = {}
+        self._lock = Lock()
+        self.find = self._kept.get
+
+    def keep(self, asked: Asked, kept: _Kept) -> None:
+        if sum(len(text) for text in asked if text) > LONGEST_KEPT_CHARS:
+            return
+        with self._lock:
+            while len(self._kept) >= KEPT_ANSWERS:
+                del self._kept[next(iter(self._kept))]
+            self._kept[asked] = kept
+
+    def drop(self, asked: Asked) -> None:
+        with self._lock:
+            self._kept.pop(asked, None)
+
+
 def unchanged_first(application: Application) -> Application:
     """Wraps the site's WSGI application."""
-    shelf: dict[Asked, _Kept] = {}
+    shelf = _Shelf()
 
     def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         if "HTTP_IF_NONE_MATCH" not in environ or environ["REQUEST_METHOD"] != "GET":
@@ -42,9 +66,9 @@ def unchanged_first(application: Application) -> Application:
         started = time.perf_counter()
         key_text = bearer_of(environ)
         asked = _read_asked(environ, key_text)
-        kept = shelf.get(asked)
+        kept = shelf.find(asked)
         if kept is None or not _is_in_force(kept.unchanged, key_text):
-            shelf.pop(asked, None)  # or the next such poll would be read twice again
+            shelf.drop(asked)  # or the next such poll would be read twice again
             return application(environ, _keeping(shelf, asked, environ, start_response))
         start_response(STATUS_LINE, [*kept.headers, (request_ids.HEADER, request_ids.choose_id(environ))])
         metrics.count("poll", "GET", HTTPStatus.NOT_MODIFIED, seconds=time.perf_counter() - started)
@@ -63,6 +87,7 @@ def _read_asked(environ: Environ, key_text: str) -> Asked:
         keys.read_prefix(key_text),
         find("wsgi.url_scheme"),
         find("HTTP_X_FORWARDED_PROTO"),
+        find("CONTENT_TYPE"),  # whose charset Django reads the query string with
     )
 
 
@@ -70,21 +95,18 @@ def _is_in_force(unchanged: Unchanged, key_text: str) -> bool:
     """A database that is away is Django's to tell."""
     try:
         return is_still(unchanged, key_text=key_text)
-    except DatabaseError:
+    except Error:
         return False
     finally:
         connection.close_if_unusable_or_obsolete()
 
 
-def _keeping(
-    shelf: dict[Asked, _Kept], asked: Asked, environ: Environ, start_response: StartResponse
-) -> StartResponse:
+def _keeping(shelf: _Shelf, asked: Asked, environ: Environ, start_response: StartResponse) -> StartResponse:
     def start(status: str, headers: Headers, *more: Any) -> Any:
         unchanged = environ.get(UNCHANGED)
         if unchanged is not None:
-            while len(shelf) >= KEPT_ANSWERS:
-                shelf.pop(next(iter(shelf)), None)
-            shelf[asked] = _Kept(unchanged, [one for one in headers if one[0] != request_ids.HEADER])
+            own = [one for one in headers if one[0] != request_ids.HEADER]
+            shelf.keep(asked, _Kept(unchanged, own))
         return start_response(status, headers, *more)
 
     return start

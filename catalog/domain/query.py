@@ -11,6 +11,8 @@ from catalog.domain.errors import InvalidInput
 
 MAX_QUERY_CHARS = 500
 MAX_PATTERN_CHARS = 200
+# More than a thousand of the longest names. A query is kept with the search: its length must have an end.
+MAX_SELECT_CHARS = 100_000
 SELECT = "select:"
 QUOTES = "\"'`“”‘’«»"
 
@@ -57,6 +59,8 @@ Query = Keywords | Required | Select | Pattern | Listing
 
 def parse_query(text: str) -> Keywords | Required | Select | Listing:
     """Read what stands in `query`. Raises `InvalidInput`, which names the position of the mistake."""
+    if len(text) > MAX_SELECT_CHARS:
+        raise _problem("query", MAX_SELECT_CHARS, f"even with select: at most {MAX_SELECT_CHARS} characters")
     stripped = text.strip()
     if not stripped:
         return Listing()

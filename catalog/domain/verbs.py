@@ -30,7 +30,7 @@ recognize recommend reconcile record recover redact redeem redirect redo reduce 
 refresh refund register reindex reject relate release reload remember remind remove rename render renew
 reopen reorder repair repeat replace replicate reply report request rerun rescan reschedule research reserve
 reset resize resolve respond restart restore restrict resume retrieve retry return reveal reverse revert
-review revise revoke rewrite roll rotate round route run sample sanitize save scaffold scale scan schedule
+review revise revoke rewrite roll rotate round route run sample sanitize save say scaffold scale scan schedule
 score scrape screen scroll seal search secure see seed select sell send separate serve set share shift show
 shrink shuffle shut sign simplify simulate skip sleep slice solve sort spawn specify spell split stage star
 start stat stop store stream stringify structure submit subscribe substitute subtract suggest sum summarise

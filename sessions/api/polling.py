@@ -59,8 +59,10 @@ def poll_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
 
 
 def poll_policy(request: HttpRequest, slug: str) -> HttpResponse:
+    wanted = "" if "\0" in slug else slug  # which PostgreSQL would not even look for
+
     def find(prefix: str) -> Poll | None:
-        return polls.find_policy_poll(prefix, slug, now=timezone.now())
+        return polls.find_policy_poll(prefix, wanted, now=timezone.now())
 
     poll = _admit(read_bearer(request), find)
     if poll.policy_id is None:
@@ -78,7 +80,7 @@ def poll_policy(request: HttpRequest, slug: str) -> HttpResponse:
 def is_still(unchanged: Unchanged, *, key_text: str) -> bool:
     """Whether the key is in force and reads what it read before. Then, as in a view, its use is noted."""
     try:
-        poll = _admit(key_text, unchanged.find)
+        poll = _recognise(key_text, unchanged.find)  # what is kept has no limit to count for
         if poll != unchanged.poll and not _lists_the_same(poll, unchanged):
             return False
     except ToolSearchError:  # for the view to tell
@@ -96,12 +98,18 @@ def _lists_the_same(poll: Poll, unchanged: Unchanged) -> bool:
 
 
 def _admit(text: str, find: Find) -> Poll:
-    """Check the key, which the same read has brought, and count the request."""
+    """Check the key, and count the request."""
+    poll = _recognise(text, find)
+    rates.count_request(key_id=poll.key_id, limit_per_minute=poll.rate_limit_per_minute)
+    return poll
+
+
+def _recognise(text: str, find: Find) -> Poll:
+    """The key is checked against what the same read has brought."""
     prefix = keys.read_prefix(text)
     poll = find(prefix) if prefix is not None else None
     if poll is None or not keys.is_same_key(text, poll.digest, pepper=settings.SECRET_KEY):
         raise NotAuthenticated
-    rates.count_request(key_id=poll.key_id, limit_per_minute=poll.rate_limit_per_minute)
     return poll
 
 
@@ -139,11 +147,16 @@ def _render_session(session_id: uuid.UUID, form: ListForm) -> Sequence[Piece]:
 
 def _has(request: HttpRequest, tag: str) -> bool:
     known = request.META.get("HTTP_IF_NONE_MATCH", "")
-    return bool(known) and (known == tag or known.strip() == "*" or tag in _split_tags(known))
+    return bool(known) and (known == tag or known.strip() == "*" or _opaque(tag) in _split_tags(known))
 
 
 def _split_tags(known: str) -> list[str]:
-    return [one.strip() for one in known.split(",")]
+    return [_opaque(one.strip()) for one in known.split(",")]
+
+
+def _opaque(tag: str) -> str:
+    """Weak or not makes no difference here: a proxy between may have changed it."""
+    return tag.removeprefix("W/")
 
 
 def _not_modified(request: HttpRequest, tag: str, unchanged: Unchanged) -> HttpResponse:

@@ -31,8 +31,15 @@ function walk(areas, visit) {
   }
 }
 
+// A server too small for its tools is drawn as one rectangle: it loads if one of them does.
+function isDeferred(area) {
+  if (!area.children.length) return area.is_deferred;
+  const fates = area.children.map(isDeferred);
+  return fates.find((fate) => fate === false) ?? fates.find((fate) => fate) ?? null;
+}
+
 // What loads is in the accent's colour, what waits is grey; the larger a tool, the stronger its colour.
-// A name is written only where there is room for it.
+// The rest, and what is not decided, is pale. A name is written only where there is room for it.
 function paint(areas, element) {
   const accent = colourOf("--accent");
   const surface = colourOf("--surface");
@@ -44,9 +51,10 @@ function paint(areas, element) {
   for (const area of areas) total += area.value;
   const pixelsPerToken = (element.clientWidth * element.clientHeight) / total;
   walk(areas, (area) => {
-    const strength = 0.3 + 0.7 * Math.sqrt(area.value / largest);
-    const hue = area.is_deferred ? mix(surface, waiting, 0.45 + 0.55 * strength) : mix(surface, accent, strength);
-    const colour = area.is_rest ? neutral : hue;
+    const strength = 0.3 + 0.7 * Math.sqrt(Math.min(area.value / largest, 1));
+    const fate = isDeferred(area);
+    const hue = fate ? mix(surface, waiting, 0.45 + 0.55 * strength) : mix(surface, accent, strength);
+    const colour = fate === null ? neutral : hue;
     area.itemStyle = { color: rgb(colour) };
     area.label = {
       show: Math.sqrt(area.value * pixelsPerToken) >= LEAST_LABEL_SIDE_PX,
@@ -105,17 +113,18 @@ function drawTreemap(element) {
   const source = document.getElementById(element.dataset.treemap).textContent;
   element.hidden = false;
   const chart = echarts.init(element);
-  let drawnWidth = 0;
+  let drawnSize = "";
+  const sizeNow = () => `${element.clientWidth} ${element.clientHeight}`;
   // From a clean sheet each time: the chart keeps and alters the data it was given.
   const draw = () => {
-    drawnWidth = element.clientWidth;
+    drawnSize = sizeNow();
     chart.clear();
     chart.resize();
     chart.setOption(optionsFor(JSON.parse(source), element));
   };
   draw();
   chart.on("click", ({ data }) => { if (data && data.url) window.location.assign(data.url); });
-  new ResizeObserver(() => { if (element.clientWidth !== drawnWidth) draw(); }).observe(element);
+  new ResizeObserver(() => { if (sizeNow() !== drawnSize) draw(); }).observe(element);
   document.addEventListener("theme-chosen", draw);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 }

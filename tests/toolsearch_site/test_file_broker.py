@@ -1,7 +1,12 @@
 """The embedded broker hands over whole messages, in order, also while others write."""
 
 import multiprocessing
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 import pytest
@@ -9,6 +14,7 @@ from kombu.connection import Connection
 
 MESSAGES = 300
 WRITERS = 4
+MESSAGE = {"body": "e30=", "properties": {}}
 
 
 def connect(folder: Path) -> Any:
@@ -62,3 +68,68 @@ def test_message_of_another_queue_stays(tmp_path: Path) -> None:
         with pytest.raises(work.Empty):
             work.get(timeout=0.3)
         assert take(connection.SimpleQueue("refresh")) == (1, 7)
+
+
+@contextmanager
+def one_message(folder: Path) -> Iterator[Any]:
+    with connect(folder) as connection:
+        channel = connection.channel()
+        channel._put("work", MESSAGE)
+        yield channel
+
+
+def test_message_goes_through_no_folder_that_others_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
+    with one_message(tmp_path) as channel:
+        assert channel._get("work") == MESSAGE
+
+
+@pytest.mark.parametrize("text", ["", '{"body": "e3', "\0\0", "\xff"])
+def test_file_that_lost_its_text_is_dropped_and_told(
+    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost = tmp_path / f"{0:020}_lost.work.msg"
+    lost.write_text(text, encoding="latin-1")
+    with one_message(tmp_path) as channel:
+        assert channel._get("work") == MESSAGE
+    assert not lost.exists()
+    assert lost.name in caplog.text
+
+
+def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("{}")
+    (tmp_path / f"{0:020}_folder.work.msg").mkdir()
+    (tmp_path / f"{0:020}_link.work.msg").symlink_to(outside)
+    os.mkfifo(tmp_path / f"{0:020}_pipe.work.msg")
+    with one_message(tmp_path) as channel:
+        assert channel._get("work") == MESSAGE
+    assert outside.read_text() == "{}"
+
+
+def take_all(folder: Path, taken: Any) -> None:
+    with connect(folder) as connection:
+        channel, numbers = connection.channel(), []
+        while channel._size("work"):
+            try:
+                numbers.append(channel._get("work")["number"])
+            except Empty:
+                break
+    taken.put(numbers)
+
+
+def test_each_message_goes_to_one_of_many_workers(tmp_path: Path) -> None:
+    with connect(tmp_path) as connection:
+        for number in range(MESSAGES):
+            connection.default_channel._put("work", {"number": number})
+    context = multiprocessing.get_context("spawn")
+    taken = context.Queue()
+    workers = [context.Process(target=take_all, args=(tmp_path, taken)) for _ in range(WRITERS)]
+    for worker in workers:
+        worker.start()
+    numbers = [number for _ in workers for number in taken.get(timeout=20)]
+    for worker in workers:
+        worker.join()
+    assert sorted(numbers) == list(range(MESSAGES))

@@ -1,11 +1,13 @@
 """Polls that find nothing new, answered before Django: only while everything they came from is as it was."""
 
+import sys
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import RequestFactory
 from django.utils import timezone
@@ -14,9 +16,11 @@ from catalog.domain.choices import Loading
 from catalog.models import Tool
 from catalog.services import tool_settings
 from catalog.services.changes import COMMAND_LINE
+from sessions.api.polling import UNCHANGED
+from sessions.domain.rates import Window
 from sessions.models import AgentSession, ApiKey
 from sessions.reading import polls
-from sessions.services import keys, records
+from sessions.services import keys, rates, records
 from tests.sessions.api.calling import ROOT, Agent, Conversation, fill_catalog, follow, make_agent
 from toolsearch_site import metrics, unchanged, wsgi
 
@@ -60,6 +64,12 @@ def door(monkeypatch: pytest.MonkeyPatch) -> Door:
     """A request gives its connection back at its end; here that would end the test's transaction."""
     monkeypatch.setattr(BaseDatabaseWrapper, "close_if_unusable_or_obsolete", lambda _: None)
     return Door()
+
+
+@pytest.fixture(autouse=True)
+def one_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing counted for a key of another test, and no new minute in between."""
+    monkeypatch.setattr(rates, "_window", Window(clock=lambda: 120.0))
 
 
 def ask_until_kept(door: Door, path: str, key: str) -> str:
@@ -171,17 +181,39 @@ class TestChanged:
         tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
         assert door.poll(f"{session.path}/tools", key=make_agent().text, tag=tag)[0] == 404
 
+    @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
     def test_database_that_is_away_is_told(
-        self, door: Door, agent: Agent, session: Conversation, monkeypatch: pytest.MonkeyPatch
+        self,
+        door: Door,
+        agent: Agent,
+        session: Conversation,
+        monkeypatch: pytest.MonkeyPatch,
+        error: type[Exception],
     ) -> None:
         tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
 
         def fail(*_: object) -> None:
-            raise OperationalError("server closed the connection unexpectedly")
+            raise error("server closed the connection unexpectedly")
 
         monkeypatch.setattr(polls, "read_row", fail)
         status, headers = door.poll(f"{session.path}/tools", key=agent.text, tag=tag)
         assert (status, "Retry-After" in headers) == (503, True)
+
+    def test_limit_that_a_key_got_counts_each_poll_once(
+        self, door: Door, agent: Agent, session: Conversation
+    ) -> None:
+        tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
+        ApiKey.objects.update(rate_limit_per_minute=1)
+        polled = [door.poll(f"{session.path}/tools", key=agent.text, tag=tag)[0] for _ in range(2)]
+        assert polled == [304, 429]
+
+    def test_query_string_in_another_charset_is_another_poll(
+        self, door: Door, agent: Agent, session: Conversation
+    ) -> None:
+        path, in_utf_7 = f"{session.path}/tools?format=%2BAG0-cp", {"CONTENT_TYPE": "a/b; charset=utf-7"}
+        tag = door.poll(path, key=agent.text, **in_utf_7)[1]["ETag"]
+        assert door.poll(path, key=agent.text, tag=tag, **in_utf_7)[0] == 304
+        assert door.poll(path, key=agent.text, tag=tag)[0] == 422
 
 
 class TestNotKept:
@@ -208,3 +240,42 @@ class TestNotKept:
         ask_until_kept(door, other, agent.text)
         assert door.poll(path, key=agent.text, tag=tag)[0] == 304
         assert door.passed == 1
+
+    @pytest.mark.parametrize("where", ["tag", "query", "type"])
+    def test_poll_of_any_length_that_its_caller_likes(
+        self, door: Door, agent: Agent, session: Conversation, where: str
+    ) -> None:
+        path, long = f"{session.path}/tools", "x" * unchanged.LONGEST_KEPT_CHARS
+        tag = ask_until_kept(door, path, agent.text)
+        sent = {
+            "tag": {"tag": f'{tag}, "{long}"'},
+            "query": {"tag": tag, "QUERY_STRING": f"other={long}"},
+            "type": {"tag": tag, "CONTENT_TYPE": f"text/{long}"},
+        }
+        assert [door.poll(path, key=agent.text, **sent[where])[0] for _ in range(2)] == [304, 304]
+        assert door.passed == 2
+
+
+def test_shelf_is_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread makes room while another drops what no longer holds."""
+    monkeypatch.setattr(unchanged, "KEPT_ANSWERS", 3)
+
+    def site(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        environ[UNCHANGED] = "as it was"
+        start_response("304 Not Modified", [])
+        return ()
+
+    door = unchanged.unchanged_first(site)
+
+    def poll_often(thread: int) -> None:
+        for number in range(5_000):
+            sent = {"REQUEST_METHOD": "GET", "HTTP_IF_NONE_MATCH": f"{thread} {number}"}
+            door(sent, lambda *_: None)
+
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(poll_often, range(4)))
+    finally:
+        sys.setswitchinterval(usual)

@@ -25,6 +25,20 @@ def test_select_may_be_longer_than_keywords() -> None:
     assert parse_query("select:" + ",".join(names)) == Select(tuple(names))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("select:a" + ",b" * 50_000, id="names"),
+        pytest.param("select:" + "a" * 100_000, id="name"),
+        pytest.param("a" + " " * 100_000, id="spaces"),
+    ],
+)
+def test_no_query_is_longer_than_a_select_may_be(text: str) -> None:
+    assert parse_query(text[:100_000]).form == ("select" if text.startswith("select:") else "keywords")
+    with pytest.raises(InvalidInput, match=r"query: .*100000 characters \(position 100000\)"):
+        parse_query(text)
+
+
 def test_select_without_a_name_is_refused_at_its_position() -> None:
     with pytest.raises(InvalidInput, match=r"position 9"):
         parse_query("  select: , ")

@@ -142,6 +142,7 @@ class TestDetail:
         assert page.count("The command was not found.") == 3  # on top, in the log, in the history
         assert "3 attempts in a row" in page
         assert "no such file" in page
+        assert "has not answered yet" in page
 
     def test_definition_changes_are_a_diff_newest_first(self) -> None:
         server = make_server(name="files")

@@ -11,7 +11,7 @@ from catalog.services import policies, tool_settings
 from catalog.services.changes import COMMAND_LINE
 from sessions.models import AgentSession, LoadedTool
 from sessions.services import eviction, records
-from tests.sessions.api.calling import Agent, follow, make_agent
+from tests.sessions.api.calling import ROOT, Agent, follow, make_agent
 
 pytestmark = pytest.mark.django_db
 
@@ -117,6 +117,36 @@ class TestOwnTools:
         answer = agent.call("POST", "/sessions", {"builtin_tools": [self.BUILTIN, self.BUILTIN]})
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["place"] == "builtin_tools[1].name"
+
+    @pytest.mark.parametrize("field", ["inputSchema", "_meta", "own"])
+    def test_definition_that_is_nested_too_deeply_is_refused(self, agent: Agent, field: str) -> None:
+        """Far below what Python can take: every reader needs some of that for itself."""
+        for levels, status in ((199, 201), (200, 422), (900, 422), (960, 422)):
+            nested = '{"a":' * levels + "1" + "}" * levels
+            answer = self.send(agent, "POST", "/sessions", f'{{"name": "bash", "{field}": {nested}}}')
+            assert answer.status_code == status, levels
+
+    def test_number_that_is_too_large_for_any_database_is_refused_with_its_place(self, agent: Agent) -> None:
+        session = agent.begin()
+        for method, path in (("POST", "/sessions"), ("PATCH", session.path)):
+            answer = self.send(agent, method, path, '{"name": "bash", "inputSchema": {"maximum": 1e400}}')
+            assert answer.status_code == 422
+            assert answer.json()["errors"][0]["place"].endswith("builtin_tools.0")
+
+    def test_every_field_of_a_definition_is_sent_on(self, agent: Agent) -> None:
+        tool = {**self.BUILTIN, "title": "Bash", "annotations": {"readOnlyHint": False}, "_meta": {"a": 1}}
+        assert agent.begin(builtin_tools=[tool]).tools()["tools"] == [tool]
+
+    @staticmethod
+    def send(agent: Agent, method: str, path: str, tool: str) -> Any:
+        """A text that `json.dumps` would not write."""
+        return agent.client.generic(
+            method,
+            f"{ROOT}{path}",
+            f'{{"builtin_tools": [{tool}]}}',
+            content_type="application/json",
+            headers={"Authorization": f"Bearer {agent.text}"},
+        )
 
     def test_builtins_count_in_the_threshold_of_tools(self, agent: Agent) -> None:
         change_default(mode="auto", threshold_unit="tools", threshold=6)

@@ -166,6 +166,8 @@ class TestPolling:
         assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
         session.do("turns", context_used=10)
         assert agent.get(f"{session.path}/tools", If_None_Match=f'"other", {tag}').status_code == 304
+        strong = tag.removeprefix("W/")
+        assert agent.get(f"{session.path}/tools", If_None_Match=strong).status_code == 304
         session.search(f"select:{CREATE}")
         assert agent.get(f"{session.path}/tools", If_None_Match=tag).status_code == 200
 
@@ -188,6 +190,10 @@ class TestPolling:
         tool_settings.change_tool(tool=Tool.objects.get(name="read_file"), actor=COMMAND_LINE, keywords=[])
         follow()
         assert agent.get(f"{session.path}/tools", If_None_Match=tag).status_code == 200
+
+    def test_policy_of_a_name_that_no_database_keeps_is_not_found(self, agent: Agent) -> None:
+        assert agent.get("/policies/%00/tools").status_code == 404
+        assert agent.get("/policies/default%00/tools").status_code == 404
 
     def test_304_costs_one_query(self, agent: Agent, django_assert_num_queries: Any) -> None:
         session = agent.begin()
