@@ -1,9 +1,10 @@
-"""How a whole instance bears a working day: `python -m bench.load [--minutes 10] [--profile NAME]`.
+"""How a whole instance bears a working day: `python -m bench.load [--minutes 10] [--profile NAME] [--pace 1]`.
 
 1,000 sessions poll, 100 search, ten admins edit, on 10,000 tools; on the profiles embedded and production.
 Every caller has its own pause between two requests and keeps to it, however long an answer takes. Most edits
 set keywords, which moves the index and every policy's decided list on; one in fifty sets a tool's loading,
-and so changes the list of every session. A watcher edits, too, and looks when its edit is found.
+and so changes the list of every session. A watcher edits, too, and looks when its edit is found. For a small
+machine, which the callers share with the instance, a pace of 0.5 makes every pause twice as long.
 
 Prints requests per second, p50, p99, errors and memory as time goes by. Exits 1 on an error, a wrong answer,
 requests that were not served as fast as they came, an edit that was not in force in time, or memory that
@@ -41,9 +42,6 @@ from bench.nodes import (
 
 SERVERS, TOOLS_EACH = 500, 20
 POLLING, SEARCHING, ADMINS = 1_000, 100, 10
-# The pause of each between two requests: an agent polls before each turn of its model.
-POLL_SECONDS, SEARCH_SECONDS, EDIT_SECONDS = 8.0, 8.0, 5.0
-REQUESTS_PER_SECOND = POLLING / POLL_SECONDS + SEARCHING / SEARCH_SECONDS + ADMINS / EDIT_SECONDS
 LEAST_SHARE_SERVED = 0.95
 # A thread of ours speaks for several sessions.
 SESSIONS_PER_THREAD = 25
@@ -57,6 +55,24 @@ ROWS = 10
 SETTLED_AFTER = 0.2
 LARGEST_GROWTH = 0.15
 MEMORY_SAMPLES_PER_ROW = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Of each caller between two requests: an agent polls before each turn of its model."""
+
+    poll: float = 8.0
+    search: float = 8.0
+    edit: float = 5.0
+
+    @classmethod
+    def at(cls, pace: float) -> "Pauses":
+        usual = cls()
+        return cls(usual.poll / pace, usual.search / pace, usual.edit / pace)
+
+    @property
+    def requests_per_second(self) -> float:
+        return POLLING / self.poll + SEARCHING / self.search + ADMINS / self.edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +104,9 @@ class Row:
 
 
 class Load:
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, pauses: Pauses) -> None:
         self.tally = Tally()
+        self.pauses = pauses
         self._instance = instance
         self._over = threading.Event()
         self._names = list(instance.words)
@@ -98,9 +115,9 @@ class Load:
     def run(self, seconds: float) -> list[Row]:
         agents = self._begin()
         threads = [
-            *self._start_sessions(agents[:POLLING], Agent.poll, POLL_SECONDS),
-            *self._start_sessions(agents[POLLING : POLLING + SEARCHING], Agent.search, SEARCH_SECONDS),
-            *(self._start(self._admin(number), EDIT_SECONDS) for number in range(ADMINS)),
+            *self._start_sessions(agents[:POLLING], Agent.poll, self.pauses.poll),
+            *self._start_sessions(agents[POLLING : POLLING + SEARCHING], Agent.search, self.pauses.search),
+            *(self._start(self._admin(number), self.pauses.edit) for number in range(ADMINS)),
             self._start(self._watcher(), WATCH_SECONDS),
         ]
         rows = [self._measure(number, seconds / ROWS) for number in range(1, ROWS + 1)]
@@ -291,16 +308,16 @@ def _is_healthy(client: Client, port: int) -> bool:
 
 def show(profile: str, rows: Sequence[Row], load: Load) -> list[str]:
     """Print one profile's table. Returns what was missed, in words."""
-    tally = load.tally
+    tally, pauses = load.tally, load.pauses
     print(
-        f"\n{profile}: {SERVERS * TOOLS_EACH:,} tools; {POLLING:,} sessions poll every {POLL_SECONDS:g} s,",
+        f"\n{profile}: {SERVERS * TOOLS_EACH:,} tools; {POLLING:,} sessions poll every {pauses.poll:g} s,",
         end=" ",
     )
     print(
-        f"{SEARCHING} search every {SEARCH_SECONDS:g} s, {ADMINS} admins edit every {EDIT_SECONDS:g} s",
+        f"{SEARCHING} search every {pauses.search:g} s, {ADMINS} admins edit every {pauses.edit:g} s",
         end="",
     )
-    print(f": {REQUESTS_PER_SECOND:.0f} requests per second come in")
+    print(f": {pauses.requests_per_second:.0f} requests per second come in")
     print(f"{'after s':>8}{'req/s':>9}{'p50 ms':>9}{'p99 ms':>9}{'cores':>8}{'memory MB':>11}")
     for row in rows:
         speed = f"{row.per_second:>9.1f}{row.p50:>9.1f}{row.p99:>9.1f}{row.cores:>8.2f}"
@@ -320,7 +337,7 @@ def show(profile: str, rows: Sequence[Row], load: Load) -> list[str]:
     if last > settled * (1 + LARGEST_GROWTH):
         missed.append(f"memory grew from {settled:.0f} to {last:.0f} MB")
     served = statistics.mean(row.per_second for row in rows)
-    if served < LEAST_SHARE_SERVED * REQUESTS_PER_SECOND:
+    if served < LEAST_SHARE_SERVED * pauses.requests_per_second:
         missed.append(f"{served:.0f} requests per second were served")
     if percentile(load.in_force, 99) > IN_FORCE_SECONDS * 1000:
         missed.append(f"an edit was in force after {max(load.in_force):.1f} s")
@@ -336,13 +353,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--profile", choices=PROFILES, action="append", help="both unless one is named")
+    parser.add_argument("--pace", type=float, default=1.0, help="less than 1 makes pauses longer")
     options = parser.parse_args()
     end_with_all()
     missed: list[str] = []
     for profile in options.profile or PROFILES:
         with contextlib.ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="load-")))
-            load = Load(stack.enter_context(PROFILES[profile](folder)))
+            load = Load(stack.enter_context(PROFILES[profile](folder)), Pauses.at(options.pace))
             rows = load.run(options.minutes * 60)
         missed += show(profile, rows, load)
     for line in missed[:20]:

@@ -10,6 +10,7 @@ PREFIX = "/api/v1/"
 # Pages of the API that a browser shows.
 PAGES = frozenset({"/api/v1/docs", "/api/v1/"})
 KEPT_ADDRESSES = 10_000
+LONGEST_KEPT_CHARS = 300  # or callers could fill the memory
 
 
 def api_first(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
@@ -19,7 +20,7 @@ def api_first(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[
         path = request.path_info
         if not path.startswith(PREFIX) or path in PAGES:
             return get_response(request)
-        match = _find_view(path)
+        match = _find_kept_view(path) if len(path) <= LONGEST_KEPT_CHARS else _find_view(path)
         request.resolver_match = match
         response: HttpResponse = match.func(request, *match.args, **match.kwargs)
         return response
@@ -27,7 +28,9 @@ def api_first(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[
     return answer
 
 
-@lru_cache(maxsize=KEPT_ADDRESSES)
 def _find_view(path: str) -> ResolverMatch:
-    """Agents ask the same few addresses all day, and finding the view took a sixth of a poll."""
     return resolve(path, urlconf="toolsearch_site.api_urls")
+
+
+# Agents ask the same few addresses all day, and finding the view took a sixth of a poll.
+_find_kept_view = lru_cache(maxsize=KEPT_ADDRESSES)(_find_view)

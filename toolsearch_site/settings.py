@@ -96,9 +96,10 @@ TEMPLATES = [
 
 # Write-ahead log and immediate transactions: readers never wait for a writer, and a transaction that reads
 # before it writes waits for its turn instead of failing at once with "database is locked".
+SQLITE_FILE = DATA_FOLDER / "toolsearch.sqlite3"
 SQLITE = {
     "ENGINE": "django.db.backends.sqlite3",
-    "NAME": DATA_FOLDER / "toolsearch.sqlite3",
+    "NAME": SQLITE_FILE,
     # Opening the file costs more than most requests: each thread keeps its connection.
     "CONN_MAX_AGE": None,
     "OPTIONS": {
@@ -120,6 +121,7 @@ POOL = {"min_size": 1, "max_size": 16, "timeout": 3, "reconnect_timeout": 5}
 def _database_settings() -> dict[str, Any]:
     address = ENVIRONMENT.database
     if address is None:
+        SQLITE_FILE.touch(mode=0o600)  # SQLite's other files get the mode of this one
         return SQLITE
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -180,7 +182,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     else {}
 )
 if ENVIRONMENT.broker_url is None:
-    (BROKER_FOLDER / "control").mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in (BROKER_FOLDER, BROKER_FOLDER / "control"):
+        folder.mkdir(mode=0o700, exist_ok=True)
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(BROKER_FOLDER),
         "data_folder_out": str(BROKER_FOLDER),

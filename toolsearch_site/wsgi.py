@@ -12,7 +12,10 @@ site = get_wsgi_application()
 from django.urls import get_resolver  # noqa: E402  once the apps are loaded
 
 from catalog.search.wordvectors import find_encoder  # noqa: E402
+from toolsearch_site.http_request import Request  # noqa: E402
 from toolsearch_site.unchanged import unchanged_first  # noqa: E402
+
+site.request_class = Request
 
 # Opened now, or the first requests of this process would wait for it.
 find_encoder()

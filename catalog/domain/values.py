@@ -11,6 +11,7 @@ from typing import TypeVar
 
 MAX_GLOBS = 1_000
 MAX_GLOB_CHARS = 256
+MAX_GLOB_WILDCARDS = 16  # each makes a pattern slower to prepare
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _DURATION = re.compile(r"([0-9]{1,9}) ?(second|minute|hour|day|s|m|h|d)s?")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -90,6 +91,8 @@ def read_globs(value: object) -> tuple[str, ...]:
     for index, glob in enumerate(globs):
         if not 1 <= len(glob) <= MAX_GLOB_CHARS:
             raise BadValueError(f"must have 1 to {MAX_GLOB_CHARS} characters", index)
+        if sum(map(glob.count, "*?[")) > MAX_GLOB_WILDCARDS:
+            raise BadValueError(f"must have at most {MAX_GLOB_WILDCARDS} wildcards", index)
     return globs
 
 

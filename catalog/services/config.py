@@ -46,11 +46,12 @@ def import_config(
     merged = [_keep_hidden_secrets(entry, stored.get(entry.name)) for entry in config.servers]
     changed = [one for one in merged if one.name in known and stored[one.name] != one]
     added = [one for one in merged if one.name not in known]
+    moved = {one.name for one in (*added, *changed)}
     plan = ImportPlan(
         dialect=config.dialect,
         added=tuple(one.name for one in added),
         changed=tuple(one.name for one in changed),
-        unchanged=tuple(one.name for one in merged if one not in changed and one not in added),
+        unchanged=tuple(one.name for one in merged if one.name not in moved),
         policy=policy.slug,
         policy_changes=_differing(policy, config.policy_changes or {}),
     )

@@ -33,3 +33,10 @@ def test_pure_command_needs_and_leaves_no_data_folder(tmp_path: Path) -> None:
     ended = manage("decide", "-", "--json", data="/proc/nowhere", given=DOCUMENT)
     assert ended.returncode == 0, ended.stderr
     assert '"mode_always"' in ended.stdout
+
+
+def test_what_is_stored_is_private_in_a_folder_that_is_not(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    assert manage("migrate", "--verbosity", "0", data=tmp_path).returncode == 0
+    open_to_others = [path.name for path in tmp_path.iterdir() if path.stat().st_mode & 0o077]
+    assert open_to_others == []
