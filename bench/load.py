@@ -1,4 +1,4 @@
-"""How a whole instance bears a working day: `python -m bench.load [--minutes 10] [--profile NAME] [--pace 1]`.
+"""How an instance bears a working day: `python -m bench.load [--minutes 10] [--profile NAME] [--pace 1]`.
 
 1,000 sessions poll, 100 search, ten admins edit, on 10,000 tools; on the profiles embedded and production.
 Every caller has its own pause between two requests and keeps to it, however long an answer takes. Most edits
