@@ -10,7 +10,6 @@ import pickle
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nsmallest
-from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -35,8 +34,9 @@ from catalog.search.postings import PostingList
 
 _SPELLING = "spelling"
 _MAX_EDITS = 2
-_MAX_FOLDED_TOOLS = 300
-_MIN_FOLDED_SEGMENTS = 4
+# Segments of so many tools or more, but fewer than so many, are joined once there are so many of them. The
+# last takes seconds, once in some eight hundred edits.
+_FOLDED = ((1, 4, 4), (4, 16, 4), (16, 64, 4), (64, 256, 12))
 _WRITER_MEMORY_MB = 256
 _DAMAGE = (
     whoosh_index.IndexError,
@@ -193,19 +193,21 @@ def _write_changes(store: Path, changed: Sequence[ToolDocument], removed: Iterab
 
 
 def _fold_small_segments(writer: SegmentWriter, segments: list[Any]) -> list[Any]:
-    """Join the smallest segments now and then. Whoosh's own policy would in time merge the large one too,
-    which takes seconds; a fold of ours is bounded.
+    """Join segments of about one size once there are some of them, so that a tool is copied a few times in
+    all, however many edits follow it. Whoosh's own policy would in time merge the large one too, which takes
+    seconds.
     """
-    filled = sorted((segment for segment in segments if segment.doc_count()), key=lambda one: one.doc_count())
-    sizes = accumulate(segment.doc_count() for segment in filled)
-    small = [segment for segment, size in zip(filled, sizes, strict=True) if size <= _MAX_FOLDED_TOOLS]
-    if len(small) < _MIN_FOLDED_SEGMENTS:
-        return filled
-    for segment in small:
-        reader = SegmentReader(writer.storage, writer.schema, segment)
-        writer.add_reader(reader)
-        reader.close()
-    return filled[len(small) :]
+    filled = [segment for segment in segments if segment.doc_count()]
+    for least, below, enough in _FOLDED:
+        alike = [segment for segment in filled if least <= segment.doc_count() < below]
+        if len(alike) < enough:
+            continue
+        for segment in alike:
+            reader = SegmentReader(writer.storage, writer.schema, segment)
+            writer.add_reader(reader)
+            reader.close()
+        return [segment for segment in filled if segment not in alike]
+    return filled
 
 
 def _compile_store(store: Path, base: Compiled | None, encoder: Encoder | None) -> Compiled:

@@ -77,6 +77,18 @@ def test_many_updates_equal_a_build(folder: Path) -> None:
     assert_same(opened(folder), compile_tools(list(tools.values())))
 
 
+def test_segments_stay_few_and_are_copied_seldom(folder: Path) -> None:
+    """Of the segments that an update finds, those that are gone after it were copied."""
+    copied = []
+    for step in range(40):
+        before = set(opened(folder).notes["segments"])
+        index.update(folder, [make_tool(100 + step, "extra", f"tool{step}")], [], None)
+        copied.append(len(before - set(opened(folder).notes["segments"])))
+    assert len(opened(folder).notes["segments"]) <= 10
+    assert sum(copied) <= 40
+    assert max(copied) <= 5
+
+
 def test_an_update_may_change_nothing(folder: Path) -> None:
     index.update(folder, [], [12345], None)
     assert_same(opened(folder), compile_tools())
