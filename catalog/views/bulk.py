@@ -5,6 +5,7 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
+from django_htmx.middleware import HtmxDetails
 
 from catalog import tasks
 from catalog.access import Role, role_required
@@ -25,7 +26,10 @@ NAMES_SHOWN = 12
 @require_http_methods(["GET", "POST"])
 @role_required(Role.EDITOR)
 def bulk_edit(request: HttpRequest) -> HttpResponse:
-    """POST looks at what the form would do; with `step` apply it does it."""
+    """POST looks at what the form would do; with `step` apply it does it.
+
+    A look that htmx sends while the form is on its way already names the button that was pressed, too.
+    """
     wanted = ToolFilterForm(request.GET).wanted()
     tool_ids = _choose(request.GET, wanted)
     if not tool_ids:
@@ -34,7 +38,7 @@ def bulk_edit(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
         return _show(request, tool_ids, BulkForm())
     form = BulkForm(request.POST)
-    if request.POST.get("step") != "apply":
+    if HtmxDetails(request) or request.POST.get("step") != "apply":
         return _show(request, tool_ids, form)
     if form.is_valid() and _apply(request, tool_ids, form):
         return redirect(_list_address(request.GET))

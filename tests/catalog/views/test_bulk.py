@@ -109,6 +109,13 @@ class TestApply:
         assert not Tool.objects.filter(loading="defer").exists()
         assert not ToolTag.objects.exists()
 
+    def test_look_that_names_the_pressed_button_stores_nothing(self, tools: list[Tool]) -> None:
+        """htmx adds the button that is pressed while a look is due."""
+        values = {"loading": "always", "step": "apply"}
+        response = signed_in(Role.EDITOR).post(ticked(tools[:2]), values, headers=HTMX)
+        assert "2 tools flip." in visible_text(response)
+        assert not Change.objects.exists()
+
     def test_record_tells_numbers_not_ids(self, tools: list[Tool]) -> None:
         client = signed_in(Role.EDITOR)
         client.post(ticked(tools), {"loading": "defer", "add_tags": "docs", "step": "apply"})
