@@ -24,7 +24,7 @@ READ_AT_ONCE_ROWS = 1000
 WAIT_FOR_OTHERS_SECONDS = 120.0
 # Between two updates for small changes: with the time of an update, within the two seconds promised. Less for
 # a job, which takes a while to reach its worker.
-REST_SECONDS = 0.5
+REST_SECONDS = 0.3
 REST_OF_JOBS_SECONDS = 0.2
 NO_INDEX = -1
 
