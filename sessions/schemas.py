@@ -1,27 +1,24 @@
 """What the agents' REST calls take and give."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from ninja import Field, Schema
-from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
+from pydantic import ConfigDict, StringConstraints
 
-from catalog.domain.sizes import compact_json
+from sessions.builtin_schema import BuiltinIn
 from sessions.models import Scope
+from sessions.schema_types import (
+    LARGEST,
+    LARGEST_ID,
+    Count,
+    ExternalId,
+    Glob,
+    ShortText,
+    Text,
+)
 from sessions.selectors import KeyState
-
-LARGEST = 2**31 - 1
-LARGEST_ID = 2**63 - 1
-MOST_LEVELS = 200
-
-# A database keeps no NUL character.
-Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-Count = Annotated[int, Field(ge=0, le=LARGEST)]
-Glob = Annotated[Text, StringConstraints(min_length=1, max_length=256)]
-Name = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
-ExternalId = Annotated[Text, StringConstraints(min_length=1, max_length=200)]
-ShortText = Annotated[Text, StringConstraints(max_length=100)]
 
 STATE_EXAMPLE: dict[str, Any] = {
     "id": "6f1d4c1e-7b1a-4a53-9a66-0c8b8f6f3f10",
@@ -53,46 +50,6 @@ SNAPSHOT_EXAMPLE: dict[str, Any] = {
     "context_used": 18200,
     "created_at": "2026-01-05T09:12:31Z",
 }
-
-
-def _is_deeper(value: object, *, levels: int) -> bool:
-    if not isinstance(value, dict | list):
-        return False
-    inside = value.values() if isinstance(value, dict) else value
-    return not levels or any(_is_deeper(one, levels=levels - 1) for one in inside)
-
-
-class BuiltinIn(BaseModel):  # Ninja's own class would drop the fields that are not named here
-    """A tool of the agent's own, in MCP's form. It loads unless `shouldDefer` or the policy says else."""
-
-    model_config = ConfigDict(
-        extra="allow",
-        json_schema_extra={
-            "example": {
-                "name": "read_file",
-                "description": "Read a file of the workspace.",
-                "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}},
-            }
-        },
-    )
-
-    name: Name
-    title: Text | None = None
-    description: Text | None = None
-    inputSchema: dict[str, Any] | None = None  # noqa: N815  MCP's name
-    should_defer: bool | None = Field(None, alias="shouldDefer")
-    meta: dict[str, Any] | None = Field(None, alias="_meta")
-
-    @model_validator(mode="after")
-    def _must_be_json(self) -> Self:
-        """As every later reader can take it. A number past what a float holds came in as infinity."""
-        if _is_deeper({**self.__dict__, **(self.model_extra or {})}, levels=MOST_LEVELS):
-            raise ValueError(f"is nested deeper than {MOST_LEVELS} levels")
-        compact_json(self.to_definition())
-        return self
-
-    def to_definition(self) -> dict[str, Any]:
-        return self.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
 
 
 class SessionFieldsIn(Schema):

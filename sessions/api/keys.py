@@ -8,7 +8,8 @@ from ninja import Path, Router, Status
 
 from catalog.callers import ADMIN_KEY, caller_of
 from sessions.models import ApiKey, Scope
-from sessions.schemas import LARGEST_ID, KeyIn, KeyListOut, KeyOut, NewKeyOut
+from sessions.schema_types import LARGEST_ID
+from sessions.schemas import KeyIn, KeyListOut, KeyOut, NewKeyOut
 from sessions.selectors import find_key, state_of
 from sessions.services import keys
 

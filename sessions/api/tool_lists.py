@@ -8,7 +8,8 @@ from ninja import Router
 from catalog.callers import ANY_KEY
 from sessions.api import polling
 from sessions.domain.formats import Discovered, Format, Hosted
-from sessions.schemas import Text, ToolListOut
+from sessions.schema_types import Text
+from sessions.schemas import ToolListOut
 
 router = Router(tags=["tool lists"], auth=ANY_KEY)
 
