@@ -8,7 +8,7 @@ PARALLEL ?= --numprocesses 4 --dist loadgroup --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := manage.py toolsearch_site catalog sessions tests bench
 
-.PHONY: run setup test test-whoosh3 coverage check audit format screenshots clean
+.PHONY: run setup test test-whoosh3 coverage check audit lock check-lock format screenshots clean
 
 run: .venv/run.stamp
 	@exec $(BIN)/python manage.py up
@@ -42,6 +42,19 @@ audit: .venv/full.stamp
 	.venv/audit/bin/pip install --quiet --disable-pip-version-check 'pip-audit>=2.9,<3'
 	.venv/audit/bin/pip-audit --vulnerability-service osv --skip-editable --progress-spinner off \
 	  --path "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+
+# What an image installs, by version and hash: after every change of the dependencies.
+LOCKED := deploy/requirements.txt
+lock: .venv/bin/python
+	$(BIN)/python -m venv .venv/lock
+	.venv/lock/bin/pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
+	echo 'setuptools>=77' | .venv/lock/bin/uv pip compile --quiet --upgrade --universal --generate-hashes --no-emit-index-url \
+	  --custom-compile-command 'make lock' --extra meaning --output-file $(LOCKED) pyproject.toml -
+
+# Whether each of them can be had and is what it was when the file was written.
+check-lock: .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --dry-run --ignore-installed --no-deps \
+	  --require-hashes --requirement $(LOCKED)
 
 format: .venv/full.stamp
 	$(BIN)/ruff check --fix $(SOURCES)

@@ -1,7 +1,7 @@
 """Simulated agents that check every answer: what the scripts that load and break a deployment have in common.
 
 An agent asks one of several addresses, as a proxy would let it: one that cannot be reached is left for the
-next, and a 503 is asked again after a pause.
+next, and a 503 is asked again after a pause. It takes compressed answers, as the usual HTTP libraries do.
 """
 
 import http.client
@@ -9,8 +9,9 @@ import json
 import random
 import threading
 import time
+import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +20,9 @@ from typing import Any
 TIMEOUT_SECONDS = 30.0
 # A server may close a connection that nobody used for a while; an agent opens a new one before that.
 KEPT_SECONDS = 5.0
+GZIP = zlib.MAX_WBITS + 16
+UNPACK_AT_ONCE_BYTES = 64 * 1024
+DEFERRED = b'],"deferred":['
 LETTERS = "bcdfghjklmnpqrtvwxz"
 LONGEST_PAUSE_SECONDS = 1.0
 
@@ -31,13 +35,27 @@ class Answer:
 
     @cached_property
     def body(self) -> Any:
-        return json.loads(self.content) if self.content else None
+        content = b"".join(self._unpack())
+        return json.loads(content) if content else None
 
     @cached_property
     def listed(self) -> Any:
         """Of a tool list what comes before its ten thousand deferred names, which take long to read."""
-        head, found, _ = self.content.partition(b'],"deferred":[')
-        return json.loads(head + b"]}") if found else self.body
+        head = b""
+        for part in self._unpack():
+            head, found, _ = (head + part).partition(DEFERRED)
+            if found:
+                return json.loads(head + b"]}")
+        return json.loads(head)
+
+    def _unpack(self) -> Iterator[bytes]:
+        if self.headers.get("content-encoding") != "gzip":
+            yield self.content
+            return
+        unpacker, packed = zlib.decompressobj(GZIP), self.content
+        while not unpacker.eof:
+            yield unpacker.decompress(packed, UNPACK_AT_ONCE_BYTES)
+            packed = unpacker.unconsumed_tail
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +124,11 @@ class Client:
         self, port: int, kind: str, method: str, path: str, body: object = None, *, tag: str = ""
     ) -> Answer | None:
         """One request to one address; None when the connection broke."""
-        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
+        headers = {
+            "Authorization": f"Bearer {self._key}",
+            "Content-Type": "application/json",
+            "Accept-Encoding": "gzip",
+        }
         if tag:
             headers["If-None-Match"] = tag
         started = time.monotonic()

@@ -193,8 +193,11 @@ class Chaos:
     def _break(self, fault: Fault) -> None:
         injury = Injury(fault, began=time.monotonic())
         self.injuries.append(injury)
-        fault.inflict()
-        self._wait_until_whole()
+        try:
+            fault.inflict()
+            self._wait_until_whole()
+        except TimeoutError as late:
+            raise TimeoutError(f"after {fault.name}: {late}") from None
         injury.ended = time.monotonic()
 
     def _wait_until_whole(self) -> None:

@@ -66,8 +66,16 @@ def parse_keys(text: str) -> tuple[str, ...]:
 
 def derive_key(secret: str) -> str:
     """A key that everyone who knows the secret can make, and that tells nothing of it."""
-    derivation = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"toolsearch encryption key")
-    return base64.urlsafe_b64encode(derivation.derive(secret.encode())).decode()
+    return base64.urlsafe_b64encode(_derive(secret, b"toolsearch encryption key")).decode()
+
+
+def derive_record_key(encryption_key: str) -> bytes:
+    """What the change record is sealed with."""
+    return _derive(encryption_key, b"toolsearch change record")
+
+
+def _derive(secret: str, purpose: bytes) -> bytes:
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())
 
 
 def read_or_create_key(path: Path) -> str:

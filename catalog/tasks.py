@@ -15,7 +15,17 @@ from kombu.exceptions import OperationalError
 from catalog.models import Heartbeat, Job
 from catalog.models.jobs import JobKind
 from catalog.selectors.health import WORKER_PART
-from catalog.services import decisions, followers, history, jobs, marks, refresh, reindex, saved_runs
+from catalog.services import (
+    change_seals,
+    decisions,
+    followers,
+    history,
+    jobs,
+    marks,
+    refresh,
+    reindex,
+    saved_runs,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +96,11 @@ def sweep_jobs() -> None:
 def queue_due_refreshes() -> None:
     if refresh.request_due_refreshes(now=timezone.now()):
         wake_workers()
+
+
+@shared_task(name="catalog.seal_changes", ignore_result=True, time_limit=60)
+def seal_changes() -> None:
+    change_seals.seal_new()
 
 
 @shared_task(name="catalog.prune_history", ignore_result=True, time_limit=600)

@@ -54,6 +54,7 @@ class Environment:
     broker_url: str | None
     cache_url: str | None
     secret_key: str | None
+    former_secret_keys: tuple[str, ...]
     encryption_keys: tuple[str, ...]
     allowed_hosts: tuple[str, ...]
     debug: bool
@@ -85,6 +86,7 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
         broker_url=_read_url(variables, "CELERY_BROKER_URL", ("redis", "rediss", "amqp", "amqps")),
         cache_url=_read_url(variables, "CACHE_URL", ("redis", "rediss")),
         secret_key=_read_secret_key(variables),
+        former_secret_keys=_read_former_secret_keys(variables),
         encryption_keys=_read_encryption_keys(variables),
         allowed_hosts=_read_hosts(variables),
         debug=_read_flag(variables, "DEBUG", default=False),
@@ -204,14 +206,23 @@ def _split_url(name: str, text: str, schemes: tuple[str, ...]) -> SplitResult:
 
 def _read_secret_key(variables: Mapping[str, str]) -> str | None:
     key = variables.get("SECRET_KEY", "")
-    if not key:
-        return None
+    return _check_secret("SECRET_KEY", key) if key else None
+
+
+def _read_former_secret_keys(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Those that `SECRET_KEY` took the place of, still taken where something was signed with one of them."""
+    name = "SECRET_KEY_FALLBACKS"
+    keys = [key.strip() for key in _text(variables, name).split(",")]
+    return tuple(_check_secret(name, key) for key in keys) if any(keys) else ()
+
+
+def _check_secret(name: str, key: str) -> str:
     if not is_storable(key):
-        raise BadSetting("SECRET_KEY", "is not UTF-8 text")
+        raise BadSetting(name, "is not UTF-8 text")
     if len(key) < SECRET_KEY_MIN_CHARS:
-        raise BadSetting("SECRET_KEY", f"is shorter than {SECRET_KEY_MIN_CHARS} characters")
+        raise BadSetting(name, f"is shorter than {SECRET_KEY_MIN_CHARS} characters")
     if key.lower().startswith(SAMPLE_SECRETS) or len(set(key)) < 5:
-        raise BadSetting("SECRET_KEY", "is a sample, not a secret; use a long random text")
+        raise BadSetting(name, "is a sample, not a secret; use a long random text")
     return key
 
 

@@ -28,15 +28,21 @@ class Channel(filesystem.Channel):
         being_written.rename(folder / f"{name}.msg")
 
     def _get(self, queue: str) -> Any:  # type: ignore[override]
-        """kombu's own carries it through a folder that all users share, and ends on one that is not JSON."""
+        """kombu's own goes through a folder that all users share, and ends on a file that is no message."""
         for message in self._list_messages(queue):
             text = _take(message)
             try:
                 if text is not None:
-                    return loads(text)  # type: ignore[no-untyped-call]
-            except ValueError:  # after a power failure a file can be there without its text
+                    return self._read(text)
+            except (ValueError, LookupError, TypeError, AttributeError):  # empty after a power failure
                 logger.warning("dropped a message that cannot be read: %s", message.name)
         raise Empty
+
+    def _read(self, text: bytes) -> Any:
+        """The payload, once it is known that a message can be made of it."""
+        payload = loads(text)  # type: ignore[no-untyped-call]
+        hash(self.Message(payload, channel=self).delivery_tag)  # type: ignore[no-untyped-call]
+        return payload
 
     def _list_messages(self, queue: str) -> list[Path]:
         """The oldest first. Links, folders and pipes are nobody's messages."""

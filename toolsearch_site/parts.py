@@ -12,6 +12,7 @@ from toolsearch_site.supervisor import Part
 PYTHON = sys.executable
 CELERY = (PYTHON, "-m", "celery", "--app", "toolsearch_site", "--quiet")
 SCHEDULER = (*CELERY, "beat", "--pidfile", "", "--loglevel", "INFO")
+FOLLOWER = "follower"
 GRANIAN = (PYTHON, "-m", "granian", "toolsearch_site.wsgi:application", "--interface", "wsgi", "--no-ws")
 
 
@@ -34,10 +35,19 @@ def parts_of(roles: Sequence[NodeRole], *, host: str, port: int, processes: int 
     return parts
 
 
+def index_maker() -> Part:
+    """Brings a node's index up to date and ends; its memory goes with it."""
+    return Part(FOLLOWER, (*_follow_command(), "--once"))
+
+
 def _follower(*, is_searched: bool) -> Part:
     """Where no agent searches, the index serves jobs only and may be some seconds old."""
-    command = (PYTHON, str(settings.BASE_DIR / "manage.py"), "follow")
-    return Part("follower", command if is_searched else (*command, "--every", "5"))
+    command = _follow_command()
+    return Part(FOLLOWER, command if is_searched else (*command, "--every", "5"))
+
+
+def _follow_command() -> tuple[str, ...]:
+    return (PYTHON, str(settings.BASE_DIR / "manage.py"), "follow")
 
 
 def _web(host: str, port: int, processes: int) -> Part:

@@ -10,6 +10,7 @@ from kombu.entity import Queue
 from catalog.sealing import derive_key, read_or_create_key
 from toolsearch_site.environment import BadSetting, Environment, read_environment
 from toolsearch_site.logs import logging_settings
+from toolsearch_site.pooled import PooledConnection
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -28,9 +29,12 @@ DEBUG = ENVIRONMENT.debug
 ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts)
 
 SECRET_KEY = ENVIRONMENT.secret_key or read_or_create_key(DATA_FOLDER / "secret.key")
+SECRET_KEY_FALLBACKS = list(ENVIRONMENT.former_secret_keys)
 ENCRYPTION_KEYS = ENVIRONMENT.encryption_keys or (
     # Nodes share no folder, but they share the secret key: what one seals the others can open.
-    (read_or_create_key(DATA_FOLDER / "encryption.key"),) if EMBEDDED else (derive_key(SECRET_KEY),)
+    (read_or_create_key(DATA_FOLDER / "encryption.key"),)
+    if EMBEDDED
+    else tuple(derive_key(secret) for secret in (SECRET_KEY, *SECRET_KEY_FALLBACKS))
 )
 
 INSTALLED_APPS = [
@@ -63,6 +67,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "toolsearch_site.sign_in_ends.sign_in_ends",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -115,7 +120,13 @@ SQLITE = {
 
 # Of one process. While the server is away a request waits this long for a connection and is then told to
 # come back; short rounds of attempts find the server soon after it returns.
-POOL = {"min_size": 1, "max_size": 16, "timeout": 3, "reconnect_timeout": 5}
+POOL = {
+    "min_size": 1,
+    "max_size": 16,
+    "timeout": 3,
+    "reconnect_timeout": 5,
+    "connection_class": PooledConnection,
+}
 
 
 def _database_settings() -> dict[str, Any]:
@@ -199,6 +210,7 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 10.0,
         "options": {"expires": 30},
     },
+    "seal-changes": {"task": "catalog.seal_changes", "schedule": 10.0, "options": {"expires": 30}},
     "prune-history": {"task": "catalog.prune_history", "schedule": 3600.0, "options": {"expires": 600}},
     "expire-sessions": {"task": "sessions.expire_sessions", "schedule": 60.0, "options": {"expires": 60}},
     "prune-searches": {"task": "sessions.prune_searches", "schedule": 3600.0, "options": {"expires": 600}},
@@ -245,7 +257,7 @@ SECURE_REDIRECT_EXEMPT = [r"^api/v1/health$"]
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_TLS else None
 SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_AGE = 14 * 24 * 3600
+SESSION_COOKIE_AGE = 7 * 24 * 3600  # as long as a sign-in lasts, in sign_in_ends.py
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"

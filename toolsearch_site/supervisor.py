@@ -85,7 +85,7 @@ class Supervisor:
     def _start(self, child: Child, now: float) -> None:
         child.process = _spawn(child.part)
         child.started_at = now
-        reader = threading.Thread(target=self._pass_logs, args=(child.part.label, child.process), daemon=True)
+        reader = threading.Thread(target=_pass_logs, args=(child.part, child.process, self._say), daemon=True)
         reader.start()
 
     def _bury(self, child: Child, now: float) -> None:
@@ -103,12 +103,6 @@ class Supervisor:
             f"{child.part.label} ended with {_ending(process.returncode)}; restarting in {pause:g} s",
         )
 
-    def _pass_logs(self, label: str, process: subprocess.Popen[str]) -> None:
-        assert process.stdout is not None
-        with process.stdout as printed:
-            for line in printed:
-                self._say(label, line.rstrip("\n"))
-
     def _stop_all(self) -> None:
         running = [child.process for child in self._children if child.process is not None]
         for process in running:
@@ -120,6 +114,20 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 self._say(SUPERVISOR, f"process {process.pid} did not stop in time; killed")
             _kill_group(process)
+
+
+def run_to_end(part: Part, *, say: Say) -> int:
+    """Run one program before the others, tethered and labelled like them. Returns its exit code."""
+    process = _spawn(part)
+    _pass_logs(part, process, say)
+    return process.wait()
+
+
+def _pass_logs(part: Part, process: subprocess.Popen[str], say: Say) -> None:
+    assert process.stdout is not None
+    with process.stdout as printed:
+        for line in printed:
+            say(part.label, line.rstrip("\n"))
 
 
 def _spawn(part: Part) -> subprocess.Popen[str]:

@@ -31,12 +31,17 @@ STATUS_LINE = f"{HTTPStatus.NOT_MODIFIED.value} {HTTPStatus.NOT_MODIFIED.phrase}
 
 
 class _Kept(NamedTuple):
+    """`tag` is what the caller had when it was told that nothing is new."""
+
     unchanged: Unchanged
     headers: Headers
+    tag: str
 
 
 class _Shelf:
-    """What was kept longest goes first. A process answers on several threads."""
+    """The last such answer of each poller. What was kept longest goes first. A process answers on several
+    threads.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[Asked, _Kept] = {}
@@ -44,7 +49,7 @@ class _Shelf:
         self.find = self._kept.get
 
     def keep(self, asked: Asked, kept: _Kept) -> None:
-        if sum(len(text) for text in asked if text) > LONGEST_KEPT_CHARS:
+        if sum(len(text) for text in (*asked, kept.tag) if text) > LONGEST_KEPT_CHARS:
             return
         with self._lock:
             while len(self._kept) >= KEPT_ANSWERS:
@@ -61,29 +66,31 @@ def unchanged_first(application: Application) -> Application:
     shelf = _Shelf()
 
     def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        if "HTTP_IF_NONE_MATCH" not in environ or environ["REQUEST_METHOD"] != "GET":
+        tag = environ.get("HTTP_IF_NONE_MATCH")
+        if tag is None or environ["REQUEST_METHOD"] != "GET":
             return application(environ, start_response)
         started = time.perf_counter()
         key_text = bearer_of(environ)
         asked = _read_asked(environ, key_text)
         kept = shelf.find(asked)
-        if kept is None or not _is_in_force(kept.unchanged, key_text):
+        if kept is None or kept.tag != tag or not _is_in_force(kept.unchanged, key_text):
             shelf.drop(asked)  # or the next such poll would be read twice again
             return application(environ, _keeping(shelf, asked, environ, start_response))
         start_response(STATUS_LINE, [*kept.headers, (request_ids.HEADER, request_ids.choose_id(environ))])
         metrics.count("poll", "GET", HTTPStatus.NOT_MODIFIED, seconds=time.perf_counter() - started)
-        return ()
+        return []
 
     return answer
 
 
 def _read_asked(environ: Environ, key_text: str) -> Asked:
-    """All of a poll that its answer can depend on, but for the database. Of the key its public part."""
+    """All of a poll that its answer can depend on, but for its tag and the database. Of the key its public
+    part.
+    """
     find = environ.get
     return (
         find("PATH_INFO"),
         find("QUERY_STRING"),
-        find("HTTP_IF_NONE_MATCH"),
         keys.read_prefix(key_text),
         find("wsgi.url_scheme"),
         find("HTTP_X_FORWARDED_PROTO"),
@@ -106,7 +113,7 @@ def _keeping(shelf: _Shelf, asked: Asked, environ: Environ, start_response: Star
         unchanged = environ.get(UNCHANGED)
         if unchanged is not None:
             own = [one for one in headers if one[0] != request_ids.HEADER]
-            shelf.keep(asked, _Kept(unchanged, own))
+            shelf.keep(asked, _Kept(unchanged, own, environ["HTTP_IF_NONE_MATCH"]))
         return start_response(status, headers, *more)
 
     return start

@@ -14,6 +14,7 @@ from django.urls import get_resolver  # noqa: E402  once the apps are loaded
 from catalog.search.wordvectors import find_encoder  # noqa: E402
 from toolsearch_site.http_request import Request  # noqa: E402
 from toolsearch_site.unchanged import unchanged_first  # noqa: E402
+from toolsearch_site.whole_answers import whole_answers  # noqa: E402
 
 site.request_class = Request
 
@@ -21,7 +22,7 @@ site.request_class = Request
 find_encoder()
 _ = get_resolver().url_patterns
 
-application = unchanged_first(site)
+application = unchanged_first(whole_answers(site))
 
 # Code stays until the end: each full collection would look through it anew, a tenth of a second at a time.
 gc.collect()

@@ -15,7 +15,8 @@ JsonObject = dict[str, Any]
 
 # What the service itself runs on. A server definition may not send these anywhere.
 OWN_VARIABLES = frozenset(
-    {"SECRET_KEY", "TOOLSEARCH_ENCRYPTION_KEY", "DATABASE_URL", "CELERY_BROKER_URL", "CACHE_URL"}
+    {"SECRET_KEY", "SECRET_KEY_FALLBACKS", "TOOLSEARCH_ENCRYPTION_KEY", "TOOLSEARCH_METRICS_TOKEN"}
+    | {"DATABASE_URL", "CELERY_BROKER_URL", "CACHE_URL"}
 )
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")

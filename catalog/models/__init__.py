@@ -1,6 +1,6 @@
 """The catalog's tables, one module per subject."""
 
-from catalog.models.changes import Change
+from catalog.models.changes import Change, LastSeal
 from catalog.models.decisions import DecidedList, Decision
 from catalog.models.jobs import Heartbeat, Job
 from catalog.models.model_support import ModelSupport
@@ -17,6 +17,7 @@ __all__ = [
     "Decision",
     "Heartbeat",
     "Job",
+    "LastSeal",
     "ModelSupport",
     "Policy",
     "PolicyVersion",

@@ -24,7 +24,7 @@ class Action(models.TextChoices):
 
 
 class Change(models.Model):
-    """Written in the transaction of the change itself, and never edited."""
+    """Written in the transaction of the change itself, sealed a moment later, and never edited."""
 
     at = models.DateTimeField(auto_now_add=True)
     user = models.ForeignKey(
@@ -36,10 +36,13 @@ class Change(models.Model):
     action = models.CharField(max_length=8, choices=Action)
     before = models.JSONField(default=dict)
     after = models.JSONField(default=dict)
+    seal_number = models.PositiveBigIntegerField(null=True, blank=True, unique=True)
+    seal = models.CharField(max_length=64, blank=True, default="", db_default="")
 
     class Meta:
         ordering = ["-at", "-pk"]
         indexes = [
+            models.Index(fields=["id"], condition=models.Q(seal_number=None), name="change_unsealed"),
             models.Index(fields=["-at", "-id"], name="change_by_time"),
             models.Index(fields=["subject", "name", "-at"], name="change_of_subject"),
             models.Index(fields=["actor", "-at"], name="change_by_actor"),
@@ -52,3 +55,17 @@ class Change(models.Model):
 
     def __str__(self) -> str:
         return f"{self.actor} {self.action} {self.subject} {self.name}"
+
+
+class LastSeal(models.Model):
+    """A single row: where the seals end, under a seal of its own. Its lock orders those who seal."""
+
+    number = models.PositiveBigIntegerField(default=0)
+    seal = models.CharField(max_length=64, blank=True, default="")
+    end = models.CharField(max_length=64, blank=True, default="")
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=models.Q(pk=1), name="last_seal_is_one_row")]
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.seal}"

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,38 @@ from numpy.typing import NDArray
 
 from catalog.search.errors import IndexDamaged
 
+# How many files a process remembers to have found sound. Summing up a large one takes longer than using it.
+_REMEMBERED_FILES = 8
 _MAGIC = b"tsarray1"
 _HEAD = struct.Struct("<8sQ")
 _ALIGN = 64
 
 Arrays = dict[str, NDArray[Any]]
 Mask = NDArray[np.bool_]
+
+
+class _SoundFiles:
+    """Files that this process has written, or summed up, as they are now. Another content is another time."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, ...], None] = {}
+        self._lock = Lock()
+
+    def add(self, status: os.stat_result) -> None:
+        with self._lock:
+            self._known[_identity(status)] = None
+            while len(self._known) > _REMEMBERED_FILES:
+                del self._known[next(iter(self._known))]
+
+    def __contains__(self, status: os.stat_result) -> bool:
+        return _identity(status) in self._known
+
+
+_sound_files = _SoundFiles()
+
+
+def _identity(status: os.stat_result) -> tuple[int, ...]:
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,34 +81,43 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], notes: Mapping[
         file.flush()
         os.fsync(file.fileno())
     temporary.replace(path)
+    _sound_files.add(path.stat())
 
 
 def open_arrays(path: Path) -> ArrayFile:
     """Map a file. Raises `FileNotFoundError`, or `IndexDamaged` when a byte of it is not what was written."""
     with path.open("rb") as file:
-        size_bytes = os.fstat(file.fileno()).st_size
-        if size_bytes < _HEAD.size:
+        status = os.fstat(file.fileno())
+        if status.st_size < _HEAD.size:
             raise IndexDamaged(f"{path.name} is cut short")
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     try:
-        return _read(mapped, size_bytes)
+        opened, checksum = _read(mapped, status.st_size)
+        if status not in _sound_files:
+            _check(opened.arrays, checksum)
+            _sound_files.add(status)
     except (ValueError, KeyError, TypeError) as error:
         raise IndexDamaged(f"{path.name} cannot be read: {error}") from error
+    return opened
 
 
-def _read(mapped: mmap.mmap, size_bytes: int) -> ArrayFile:
+def _read(mapped: mmap.mmap, size_bytes: int) -> tuple[ArrayFile, int]:
+    """The arrays, and the checksum that they ought to have."""
     magic, header_bytes = _HEAD.unpack_from(mapped)
     if magic != _MAGIC or _HEAD.size + header_bytes > size_bytes:
         raise ValueError("not an array file")
     header = json.loads(mapped[_HEAD.size : _HEAD.size + header_bytes])
     start = _padded(_HEAD.size + header_bytes)
     arrays = {name: _view(mapped, start, place) for name, place in header["arrays"].items()}
+    return ArrayFile(arrays, header["notes"], size_bytes), header["crc32"]
+
+
+def _check(arrays: Arrays, expected: int) -> None:
     checksum = 0
     for array in arrays.values():
         checksum = zlib.crc32(array.data.cast("B") if array.size else b"", checksum)
-    if checksum != header["crc32"]:
+    if checksum != expected:
         raise ValueError("the checksum differs")
-    return ArrayFile(arrays, header["notes"], size_bytes)
 
 
 def _view(mapped: mmap.mmap, start: int, place: dict[str, Any]) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.urls import NoReverseMatch, reverse
 
 from catalog.domain.errors import NotFound
-from catalog.models import Change
+from catalog.models import Change, LastSeal
 from catalog.models.changes import Action, Subject
 from catalog.selectors.paging import Page, cut_page
 
@@ -81,6 +81,11 @@ def find_change(change_id: int) -> Change:
     if change is None:
         raise NotFound(f"There is no change {change_id}.")
     return change
+
+
+def count_sealed() -> int:
+    """How many changes, from the first one on, can no longer be altered unseen."""
+    return LastSeal.objects.values_list("number", flat=True).first() or 0
 
 
 def known_actors() -> list[str]:

@@ -22,9 +22,7 @@ from catalog.services.pacing import Pace
 LARGEST_UPDATE_TOOLS = 2000
 READ_AT_ONCE_ROWS = 1000
 WAIT_FOR_OTHERS_SECONDS = 120.0
-# Between two updates for small changes: with the time of an update, within the two seconds promised. Less for
-# a job, which takes a while to reach its worker.
-REST_SECONDS = 0.3
+# Between two updates by jobs, which take a while to reach their worker.
 REST_OF_JOBS_SECONDS = 0.2
 NO_INDEX = -1
 

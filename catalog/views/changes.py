@@ -29,6 +29,7 @@ def change_list(request: HttpRequest) -> HttpResponse:
         "undoable": {row.change.pk for row in page.rows if can_undo(row.change, Role.EDITOR)},
         "undoable_by_admins": {row.change.pk for row in page.rows if can_undo(row.change)},
         "actors": changes.known_actors,
+        "sealed": changes.count_sealed,
     }
     return render_page(request, "catalog/change_list.html", "catalog/_change_table.html", context)
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
@@ -17,12 +16,16 @@ from catalog.callers import NotAuthenticated, read_bearer
 from catalog.domain.errors import InvalidInput, NotFound, ToolSearchError
 from sessions.domain import keys, pieces
 from sessions.domain.formats import Discovered, Format, Hosted, ListForm, resolve_auto
+from sessions.domain.loaded import LoadedTools
 from sessions.domain.pieces import Piece
 from sessions.models import AgentSession
 from sessions.reading import models_known, offers, polls, tool_lists
+from sessions.reading.plain_sessions import read_plain
 from sessions.reading.polls import Poll
 from sessions.reading.states import read_together, stand
+from sessions.reading.versions import Versions
 from sessions.services import rates, records
+from sessions.services.keys import is_own_key
 
 WORTH_COMPRESSING_BYTES = 1024
 
@@ -55,7 +58,7 @@ def poll_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
     tag = f'W/"{digest}-{poll.session_version}-{form.key}"'
     if _has(request, tag):
         return _not_modified(request, tag, Unchanged(poll, find, session_id, digest))
-    return _send(request, tag, _render_session(session_id, form))
+    return _send(request, tag, _render_session(session_id, poll.versions, form))
 
 
 def poll_policy(request: HttpRequest, slug: str) -> HttpResponse:
@@ -108,7 +111,7 @@ def _recognise(text: str, find: Find) -> Poll:
     """The key is checked against what the same read has brought."""
     prefix = keys.read_prefix(text)
     poll = find(prefix) if prefix is not None else None
-    if poll is None or not keys.is_same_key(text, poll.digest, pepper=settings.SECRET_KEY):
+    if poll is None or not is_own_key(text, key_id=poll.key_id, digest=poll.digest):
         raise NotAuthenticated
     return poll
 
@@ -136,13 +139,17 @@ def _read_choice(request: HttpRequest, name: str, choices: type[Choice], default
         raise InvalidInput.at(f"query.{name}", f"must be one of {', '.join(choices)}") from None
 
 
-def _render_session(session_id: uuid.UUID, form: ListForm) -> Sequence[Piece]:
+def _render_session(session_id: uuid.UUID, versions: Versions, form: ListForm) -> Sequence[Piece]:
+    session, loaded = read_plain(session_id) or _read_whole(session_id)
+    standing = stand(session, loaded, versions)
+    return tool_lists.render(standing, form, session=str(session_id), version=session.version)
+
+
+def _read_whole(session_id: uuid.UUID) -> tuple[AgentSession, LoadedTools]:
     session = AgentSession.objects.filter(pk=session_id).first()
     if session is None:  # deleted since the key was checked
         raise NotFound("There is no such session.")
-    session, loaded = read_together(session)
-    standing = stand(session, loaded)
-    return tool_lists.render(standing, form, session=str(session_id), version=session.version)
+    return read_together(session)
 
 
 def _has(request: HttpRequest, tag: str) -> bool:

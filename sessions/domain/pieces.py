@@ -5,6 +5,8 @@ import zlib
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+from sessions.domain import checksums
+
 SHARED_LEVEL = 6
 OWN_LEVEL = 1
 _HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
@@ -24,6 +26,18 @@ class Piece:
         squeezer = zlib.compressobj(self._level, zlib.DEFLATED, -zlib.MAX_WBITS)
         return squeezer.compress(self.content) + squeezer.flush(zlib.Z_FULL_FLUSH)
 
+    @cached_property
+    def checksum(self) -> int:
+        return zlib.crc32(self.content)
+
+    @cached_property
+    def shift(self) -> int:
+        """What this piece does to the checksum of whatever it follows."""
+        return checksums.shift_for(len(self.content))
+
+
+_COMMA = Piece(",")
+
 
 class Writer:
     """Collects shared pieces and an answer's own text, in order."""
@@ -41,14 +55,12 @@ class Writer:
         for item in items:
             if not item:
                 continue
-            if not first:
-                self._own.append(",")
-            first = False
             if isinstance(item, str):
-                self._own.append(item)
+                self._own.append(item if first else f",{item}")
             else:
                 self._close_own()
-                self._pieces.append(item)
+                self._pieces += [item] if first else [_COMMA, item]
+            first = False
 
     def finish(self) -> Sequence[Piece]:
         self._close_own()
@@ -69,7 +81,7 @@ def gzip(pieces: Iterable[Piece]) -> bytes:
     parts, checksum, length = [_HEADER], 0, 0
     for piece in pieces:
         parts.append(piece.deflated)
-        checksum = zlib.crc32(piece.content, checksum)
+        checksum = checksums.follow(checksum, piece.checksum, piece.shift)
         length += len(piece.content)
     parts += [_LAST_BLOCK, struct.pack("<LL", checksum, length & 0xFFFFFFFF)]
     return b"".join(parts)

@@ -74,13 +74,27 @@ def identify(text: str) -> Caller | None:
     """
     prefix = keys.read_prefix(text)
     key = polls.find_key(prefix, now=timezone.now()) if prefix is not None else None
-    if key is None or not keys.is_same_key(text, key.digest, pepper=settings.SECRET_KEY):
+    if key is None or not is_own_key(text, key_id=key.id, digest=key.digest):
         return None
     rates.count_request(key_id=key.id, limit_per_minute=key.rate_limit_per_minute)
     records.note_use(key_id=key.id)
     is_admin = key.scope == Scope.ADMIN
     actor = changes.Actor(label=f"key {key.name} ({prefix})", role=Role.ADMIN if is_admin else Role.NONE)
     return Caller(actor=actor, key_id=key.id, policy_id=key.policy_id, is_admin=is_admin)
+
+
+def is_own_key(text: str, *, key_id: int, digest: str) -> bool:
+    """Whether the text is the key whose hash is stored. One from under a former `SECRET_KEY` is taken, and
+    its hash made anew, so that the former one can be dropped once every key has been used.
+    """
+    if keys.is_same_key(text, digest, pepper=settings.SECRET_KEY):
+        return True
+    former = settings.SECRET_KEY_FALLBACKS
+    if not any(keys.is_same_key(text, digest, pepper=pepper) for pepper in former):
+        return False
+    renewed = keys.digest_key(text, pepper=settings.SECRET_KEY)
+    ApiKey.objects.filter(pk=key_id, digest=digest).update(digest=renewed)
+    return True
 
 
 @transaction.atomic

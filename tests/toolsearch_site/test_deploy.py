@@ -6,11 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from toolsearch_site.check_node import is_well
 from toolsearch_site.environment import read_environment
@@ -206,3 +209,41 @@ def test_node_check_asks_a_web_node_and_believes_in_a_supervisor() -> None:
     assert is_well("1", "python manage.py run_node worker ")
     assert not is_well("1", "python manage.py run_node web --host 0.0.0.0 ")
     assert not is_well("1", "sh -c sleep ")
+
+
+class TestLock:
+    """What an image installs: `make lock` writes it."""
+
+    pinned = re.compile(
+        r"^([A-Za-z0-9._-]+)==([^ ;\\]+)(?: ; [^\\]+)?(?= \\\n    --hash=sha256:[0-9a-f]{64})", re.MULTILINE
+    )
+    text = (DEPLOY / "requirements.txt").read_text()
+
+    def versions(self) -> dict[str, set[str]]:
+        """More than one where Python's version decides."""
+        found: dict[str, set[str]] = {}
+        for name, version in self.pinned.findall(self.text):
+            found.setdefault(canonicalize_name(name), set()).add(version)
+        return found
+
+    def test_everything_that_runs_is_there_with_its_hashes(self) -> None:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        locked = self.versions()
+        assert len(locked) > 40
+        for line in (*project["dependencies"], *project["optional-dependencies"]["meaning"]):
+            wanted = Requirement(line)
+            for version in locked[canonicalize_name(wanted.name)]:
+                assert version in wanted.specifier, line
+
+    def test_no_line_is_without_a_hash_or_names_a_place(self) -> None:
+        starts = [line for line in self.text.splitlines() if line and line[0] not in " #"]
+        assert len(starts) == len(self.pinned.findall(self.text))
+        assert "://" not in self.text
+
+    def test_image_installs_nothing_else(self) -> None:
+        installs = re.findall(r"pip install ([^&\n]+)", (DEPLOY / "Dockerfile").read_text())
+        assert [("--require-hashes" in one, "--no-index" in one) for one in installs] == [
+            (True, False),
+            (False, True),
+        ]
+        assert all("--no-deps" in one for one in installs)

@@ -30,6 +30,8 @@ BAD_SETTINGS = [
     ("CACHE_URL", "memcached://localhost"),
     ("SECRET_KEY", "short-canary"),
     ("SECRET_KEY", "changeme-changeme-changeme-changeme-changeme"),
+    ("SECRET_KEY_FALLBACKS", "short-canary"),
+    ("SECRET_KEY_FALLBACKS", f"{GOOD_SECRET},"),
     ("TOOLSEARCH_ENCRYPTION_KEY", "canary"),
     ("ALLOWED_HOSTS", "https://tools.example.com/"),
     ("TOOLSEARCH_DATA", "/proc/no/such/place"),

@@ -14,7 +14,13 @@ from kombu.connection import Connection
 
 MESSAGES = 300
 WRITERS = 4
-MESSAGE = {"body": "e30=", "properties": {}}
+MESSAGE = {"body": "e30=", "properties": {"delivery_tag": "a", "body_encoding": "base64"}}
+NO_MESSAGES = [
+    *("null", "7", '"text"', "[]", "{}", '{"properties": null}', '{"properties": {}}'),
+    '{"properties": {"delivery_tag": []}}',
+    '{"body": 7, "properties": {"delivery_tag": "a", "body_encoding": "base64"}}',
+    '{"body": "x", "properties": {"delivery_tag": "a", "body_encoding": "unheard-of"}}',
+]
 
 
 def connect(folder: Path) -> Any:
@@ -86,7 +92,7 @@ def test_message_goes_through_no_folder_that_others_share(
         assert channel._get("work") == MESSAGE
 
 
-@pytest.mark.parametrize("text", ["", '{"body": "e3', "\0\0", "\xff"])
+@pytest.mark.parametrize("text", ["", '{"body": "e3', "\0\0", "\xff", *NO_MESSAGES])
 def test_file_that_lost_its_text_is_dropped_and_told(
     tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -123,7 +129,7 @@ def take_all(folder: Path, taken: Any) -> None:
 def test_each_message_goes_to_one_of_many_workers(tmp_path: Path) -> None:
     with connect(tmp_path) as connection:
         for number in range(MESSAGES):
-            connection.default_channel._put("work", {"number": number})
+            connection.default_channel._put("work", {**MESSAGE, "number": number})
     context = multiprocessing.get_context("spawn")
     taken = context.Queue()
     workers = [context.Process(target=take_all, args=(tmp_path, taken)) for _ in range(WRITERS)]

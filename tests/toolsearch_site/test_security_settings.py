@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
+from django.contrib.sessions.models import Session
 from django.core.exceptions import ValidationError
 from django.test import Client
 
 from catalog.access import Role
 from tests.instance import ROOT
+from tests.pages import HTMX, signed_in
 from tests.rows import PASSWORD, make_user
+from toolsearch_site import sign_in_ends
 
 # Behind TLS, asked as a proxy asks; debugging only spares collecting the static files.
 ASK = """
@@ -126,6 +129,46 @@ class TestSessions:
         assert thief.get("/account/").status_code == 200
         client.post("/sign-out/")
         assert thief.get("/account/").status_code == 302
+
+    @pytest.mark.parametrize(
+        ("noted", "limit"),
+        [
+            (sign_in_ends.BEGAN, sign_in_ends.LONGEST_SECONDS),
+            (sign_in_ends.USED, sign_in_ends.LONGEST_IDLE_SECONDS),
+        ],
+    )
+    def test_sign_in_ends_when_it_is_old_or_unused(self, noted: str, limit: int) -> None:
+        client = signed_in(Role.ADMIN)
+        set_back(client, noted, limit - 60)
+        assert client.get("/account/").status_code == 200
+        client = signed_in(Role.ADMIN)
+        old = client.cookies["sessionid"].value
+        set_back(client, noted, limit + 60)
+        assert client.get("/account/").headers["Location"] == "/sign-in/?next=/account/"
+        assert not Session.objects.filter(session_key=old).exists()
+
+    def test_use_by_a_person_is_noted_and_that_of_an_open_page_is_not(self) -> None:
+        client = signed_in(Role.ADMIN)
+        set_back(client, sign_in_ends.USED, 3600)
+        before = client.session[sign_in_ends.USED]
+        client.get("/system/", headers=HTMX)
+        assert client.session[sign_in_ends.USED] == before
+        client.get("/system/")
+        assert client.session[sign_in_ends.USED] > before
+
+    def test_sign_in_of_before_there_was_a_limit_begins_now(self) -> None:
+        client = signed_in(Role.ADMIN)
+        session = client.session
+        del session[sign_in_ends.BEGAN], session[sign_in_ends.USED]
+        session.save()
+        assert client.get("/account/").status_code == 200
+        assert {sign_in_ends.BEGAN, sign_in_ends.USED} <= set(client.session.keys())
+
+
+def set_back(client: Client, noted: str, seconds: int) -> None:
+    session = client.session
+    session[noted] -= seconds
+    session.save()
 
 
 @pytest.mark.parametrize(

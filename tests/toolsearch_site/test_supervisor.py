@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.instance import wait_for
-from toolsearch_site.supervisor import Part, Supervisor
+from toolsearch_site.supervisor import Part, Supervisor, run_to_end
 
 
 def run_until(condition_text: str, *parts: Part, times: int = 1) -> list[str]:
@@ -65,3 +65,10 @@ def test_part_that_will_not_stop_is_killed() -> None:
     lines = run_until("deaf", Part("stubborn", python(stubborn)))
     assert "did not stop in time; killed" in lines[-1]
     assert time.monotonic() - started < 20
+
+
+def test_program_that_comes_first_is_labelled_and_its_end_told() -> None:
+    lines: list[str] = []
+    part = Part("follower", python("print('built'); raise SystemExit(3)"))
+    assert run_to_end(part, say=lambda label, line: lines.append(f"{label}: {line}")) == 3
+    assert lines == ["follower: built"]

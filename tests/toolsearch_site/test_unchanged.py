@@ -241,6 +241,19 @@ class TestNotKept:
         assert door.poll(path, key=agent.text, tag=tag)[0] == 304
         assert door.passed == 1
 
+    def test_shelf_has_one_place_for_a_poller(
+        self, door: Door, agent: Agent, session: Conversation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Or every edit would leave an answer behind for each of them, which nobody asks for again."""
+        monkeypatch.setattr(unchanged, "KEPT_ANSWERS", 2)
+        path, other = f"{session.path}/tools", "/policies/default/tools"
+        known = ask_until_kept(door, other, agent.text)
+        for name in ("create_issue", "list_issues", "read_file"):
+            session.search(f"select:{name}")
+            ask_until_kept(door, path, agent.text)
+        assert door.poll(other, key=agent.text, tag=known)[0] == 304
+        assert door.passed == 0
+
     @pytest.mark.parametrize("where", ["tag", "query", "type"])
     def test_poll_of_any_length_that_its_caller_likes(
         self, door: Door, agent: Agent, session: Conversation, where: str
@@ -269,7 +282,7 @@ def test_shelf_is_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def poll_often(thread: int) -> None:
         for number in range(5_000):
-            sent = {"REQUEST_METHOD": "GET", "HTTP_IF_NONE_MATCH": f"{thread} {number}"}
+            sent = {"REQUEST_METHOD": "GET", "HTTP_IF_NONE_MATCH": "x", "PATH_INFO": f"{thread} {number}"}
             door(sent, lambda *_: None)
 
     usual = sys.getswitchinterval()

@@ -1,4 +1,4 @@
-"""`manage.py follow`: keep this node's search index up to date until stopped."""
+"""`manage.py follow [--once]`: keep this node's search index up to date, until stopped or just now."""
 
 import signal
 from argparse import ArgumentParser
@@ -18,8 +18,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--every", type=float, default=following.LOOK_EVERY_SECONDS, help="seconds between two looks"
         )
+        parser.add_argument("--once", action="store_true", help="catch up and end")
 
-    def handle(self, *, every: float, **options: Any) -> None:
+    def handle(self, *, every: float, once: bool, **options: Any) -> None:
+        if once:
+            following.Follower().catch_up()
+            return
         stop = Event()
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, lambda *_: stop.set())

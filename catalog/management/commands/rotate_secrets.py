@@ -1,19 +1,26 @@
-"""`manage.py rotate_secrets`: seal every stored secret with the newest encryption key."""
+"""`manage.py rotate_secrets`: seal every stored secret and the change record with the newest key."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from catalog.domain.errors import Conflict
 from catalog.sealing import SealBroken
-from catalog.services import connections
+from catalog.services import change_seals, connections
 
 
 class Command(BaseCommand):
-    help = "Seal every stored secret with the first key of TOOLSEARCH_ENCRYPTION_KEY; then older keys can go."
+    help = (
+        "Seal every stored secret and the change record with the first key of TOOLSEARCH_ENCRYPTION_KEY;"
+        " then older keys can go."
+    )
 
     def handle(self, **options: Any) -> None:
         try:
-            count = connections.rotate_secrets()
-        except SealBroken as broken:
+            servers = connections.rotate_secrets()
+            changes = change_seals.seal_anew()
+        except (SealBroken, Conflict) as broken:
             raise CommandError(str(broken)) from None
-        self.stdout.write(f"sealed the secrets of {count} servers with the newest key")
+        self.stdout.write(
+            f"sealed the secrets of {servers} servers and {changes} changes with the newest key"
+        )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.color import no_style
 from django.db import DataError, IntegrityError, connection, transaction
@@ -55,7 +56,7 @@ def restore_backup(*, file: Path, actor: changes.Actor) -> Restored:
         made_at=backup.header.made_at,
         rows=rows,
         locked_servers=_find_locked(),
-        keys_are_valid=backup.header.key_check == tables.key_check(),
+        keys_are_valid=_knows_secret(backup.header.key_check),
     )
 
 
@@ -151,6 +152,12 @@ def _reset_sequences() -> None:
     with connection.cursor() as cursor:
         for statement in statements:
             cursor.execute(statement)
+
+
+def _knows_secret(check: str) -> bool:
+    """Whether the keys in the backup were made under a `SECRET_KEY` that counts here."""
+    secrets = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return check in {tables.key_check(secret) for secret in secrets}
 
 
 def _find_locked() -> list[str]:

@@ -14,11 +14,13 @@ from typing import Any, Protocol
 
 import pytest
 
+from catalog.sealing import derive_key
 from tests.instance import ROOT, own_database
 
 pytestmark = pytest.mark.slow
 
 CANARY = "canary-5b1d02"
+SECRET = "the same for both " * 3
 FILL = f"""
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission
@@ -26,7 +28,7 @@ from django.contrib.contenttypes.models import ContentType
 from catalog.access import Role
 from catalog.domain import dialects
 from catalog.models import Server
-from catalog.services import config, demo, followers
+from catalog.services import change_seals, config, demo, followers
 from catalog.services.changes import COMMAND_LINE
 from sessions.models import LoadedTool, SearchEvent, Snapshot
 from django.utils import timezone
@@ -50,6 +52,7 @@ Snapshot.objects.create(session=session, turn=1, search_tool_name="s", was_activ
 make_run(server=Server.objects.get(name="planted"), rejected=[{{"name": "x"}}])
 make_job(kind="refresh_server", state="running", held_by="a worker", held_until=timezone.now())
 followers.bring_up_to_date()
+change_seals.seal_new()
 """
 # Every table by the ORM's own reading: nothing of the backup's code, and the same on every database.
 SHOW = """
@@ -105,6 +108,7 @@ FILLED = {
     "catalog.decidedlist",
     "catalog.decision",
     "catalog.job",
+    "catalog.lastseal",
     "catalog.modelsupport",
     "catalog.policy",
     "catalog.refreshrun",
@@ -126,7 +130,7 @@ class Place:
         environment |= {
             "TOOLSEARCH_DATA": str(self.data),
             "TOOLSEARCH_STDIO": "on",
-            "SECRET_KEY": "the same for both " * 3,
+            "SECRET_KEY": SECRET,
             **variables,
         }
         if self.database_url:
@@ -242,6 +246,15 @@ assert make_server().pk > last and make_change().pk
 print(count_behind(), reindex._known_version() >= reindex._searched_version())
 """
     assert place.shell(script).split() == ["0", "True"]
+
+
+def test_seals_of_the_change_record_hold_wherever_it_went(world: World, restored: list[Place]) -> None:
+    """Also where another kind of database spells its numbers in another way."""
+    key = derive_key(SECRET) if world.filled.database_url else world.filled.key_file
+    for place in (world.filled, *restored):
+        verdict = json.loads(place.run("verify_changes", "--json", TOOLSEARCH_ENCRYPTION_KEY=key))
+        assert verdict["problems"] == []
+        assert verdict["sealed"] > 5
 
 
 def test_file_is_private_and_holds_no_secret_and_no_key(world: World) -> None:

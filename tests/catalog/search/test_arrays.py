@@ -1,10 +1,12 @@
 """Arrays in one file: what is written is what is read, or an error says so."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from catalog.search import arrays
 from catalog.search.arrays import Arrays, open_arrays, write_arrays
 from catalog.search.errors import IndexDamaged
 
@@ -39,13 +41,45 @@ def test_a_mapped_file_outlives_its_removal(path: Path) -> None:
     assert file.arrays["numbers"].sum() == 45
 
 
-@pytest.mark.parametrize("place", [0, 9, 20, -60])
-def test_a_changed_byte_is_noticed(path: Path, place: int) -> None:
+def damage(path: Path, place: int) -> None:
+    """Later than it was written, also for a clock that moves in steps."""
     content = bytearray(path.read_bytes())
     content[place] ^= 0xFF
     path.write_bytes(content)
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+
+
+@pytest.mark.parametrize("place", [0, 9, 20, -60])
+def test_a_changed_byte_is_noticed(path: Path, place: int) -> None:
+    damage(path, place)
     with pytest.raises(IndexDamaged):
         open_arrays(path)
+
+
+def test_a_file_is_summed_up_once_and_again_when_it_is_another(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sums: list[int] = []
+    monkeypatch.setattr(arrays, "_check", lambda _, expected: sums.append(expected))
+    open_arrays(path)
+    assert len(sums) == 0  # this process wrote it
+    copy = tmp_path / "copy"
+    copy.write_bytes(path.read_bytes())
+    open_arrays(copy)
+    open_arrays(copy)
+    assert len(sums) == 1
+    damage(copy, -60)
+    open_arrays(copy)
+    assert len(sums) == 2
+
+
+def test_a_process_remembers_the_last_files_only(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sums: list[int] = []
+    monkeypatch.setattr(arrays, "_check", lambda _, expected: sums.append(expected))
+    for number in range(arrays._REMEMBERED_FILES):
+        write_arrays(path.with_name(f"file-{number}"), ARRAYS, {})
+    open_arrays(path)
+    assert len(sums) == 1
 
 
 @pytest.mark.parametrize("kept", [0, 5, 40, 200])

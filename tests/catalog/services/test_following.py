@@ -1,5 +1,6 @@
 """A node's own index follows the catalog by itself, and looking costs next to nothing."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -85,16 +86,23 @@ def test_database_that_is_away_is_asked_again(
 def test_rests_after_it_caught_up_and_looks_soon_where_there_was_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found, pauses = iter([True, False, True]), []
+    took = iter([0.15, 0.01, 2.0])
+    found, pauses, now = iter([True, False, True]), [], 0.0
 
     class Stop(Event):
         def wait(self, timeout: float | None = None) -> bool:
             pauses.append(timeout)
             return len(pauses) > 3
 
-    monkeypatch.setattr(Follower, "catch_up", lambda _: next(found))
+    def catch_up(_: Follower) -> bool:
+        nonlocal now
+        now += next(took)
+        return next(found)
+
+    monkeypatch.setattr(Follower, "catch_up", catch_up)
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     following.follow(Stop(), every_seconds=0.1)
-    assert pauses == [0.1, reindex.REST_SECONDS, 0.1, reindex.REST_SECONDS]
+    assert pauses == [0.1, pytest.approx(0.45), 0.1, 0.1]
 
 
 @override_settings(NODES_KEEP_OWN_INDEX=True)

@@ -51,7 +51,13 @@ def test_a_variable_without_a_value_is_named(name: str) -> None:
     assert failure.value.code is FailureCode.MISSING_VARIABLE
 
 
-@pytest.mark.parametrize("name", ["SECRET_KEY", "TOOLSEARCH_ENCRYPTION_KEY", "DATABASE_URL"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("SECRET_KEY", "SECRET_KEY_FALLBACKS", "TOOLSEARCH_ENCRYPTION_KEY", "TOOLSEARCH_METRICS_TOKEN"),
+        *("DATABASE_URL", "CELERY_BROKER_URL", "CACHE_URL"),
+    ],
+)
 def test_the_services_own_secrets_cannot_be_sent_anywhere(name: str) -> None:
     with pytest.raises(UpstreamFailure, match="belongs to this service") as failure:
         resolve(Connection(Transport.HTTP, headers={"X": f"${{{name}:-no}}"}), {name: "canary"})

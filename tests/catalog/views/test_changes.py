@@ -12,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 from catalog.access import Role
 from catalog.models import Change
 from catalog.models.changes import Action, Subject
+from catalog.services import change_seals
 from tests.pages import HTMX, signed_in, text_of, visible_text
 from tests.rows import make_change, make_server
 
@@ -144,8 +145,15 @@ def test_costs_the_same_queries_for_many(django_assert_num_queries: DjangoAssert
         make_change(before={"a": number})
     client = signed_in(Role.VIEWER)
     client.get("/changes/")
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         client.get("/changes/")
+
+
+def test_tells_how_many_are_sealed() -> None:
+    make_change()
+    assert "sealed" not in visible_text(signed_in(Role.VIEWER).get("/changes/"))
+    change_seals.seal_new()
+    assert "1 entry is sealed" in visible_text(signed_in(Role.VIEWER).get("/changes/"))
 
 
 def test_needs_sign_in_and_a_role_and_only_reads(client: Client) -> None:

@@ -202,6 +202,23 @@ class TestPolling:
             with django_assert_num_queries(1):
                 assert agent.get(path, If_None_Match=tag).status_code == 304
 
+    def test_full_list_costs_two_queries_and_four_where_a_session_brings_its_own(
+        self, agent: Agent, django_assert_num_queries: Any
+    ) -> None:
+        plain, own, narrowed = agent.begin(), agent.begin(builtin_tools=[{"name": "think"}]), agent.begin()
+        narrowed.do("turns", visible=["mcp__github__*"])
+        for session, queries in ((plain, 2), (own, 4), (narrowed, 4)):
+            session.search(f"select:{CREATE},mcp__github__list_issues")
+            session.tools()
+            with django_assert_num_queries(queries):
+                listed = session.tools()
+            names_listed = [tool["name"] for tool in listed["tools"]]
+            assert names_listed[-2:] == [CREATE, "mcp__github__list_issues"]
+            assert ("think" in names_listed) is (session is own)
+            assert listed["counts"]["discovered"] == 2
+            assert listed["version"] == session.state()["version"]
+        assert {tool["server"] for tool in narrowed.state()["loaded"]} == {"github"}
+
     def test_compressed_answer_is_the_same(self, agent: Agent) -> None:
         session = agent.begin()
         session.search(f"select:{CREATE}")

@@ -3,6 +3,7 @@
 import gzip
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,15 @@ def make_text(number: int) -> ToolText:
 def test_compressed_pieces_are_one_gzip_stream(texts: list[str]) -> None:
     made = [Piece(text) for text in texts]
     assert gzip.decompress(pieces.gzip(made)) == pieces.join(made)
+
+
+def test_pieces_that_many_answers_share_are_summed_up_and_compressed_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared = [Piece("one" * 500), Piece("two" * 500)]
+    first = pieces.gzip(shared)
+    monkeypatch.setattr(pieces, "zlib", None)
+    assert pieces.gzip(shared) == first
 
 
 def test_lone_surrogate_does_not_break_an_answer() -> None:

@@ -1,10 +1,15 @@
 """Keys are shown once, kept as a hash, and revoked at once."""
 
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.conf import settings
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pytest_django import Settings
 
 from catalog.access import Role
 from catalog.domain.errors import InvalidInput, NotAllowed
@@ -64,3 +69,40 @@ class TestRevoke:
         keys.create_key(name="agent", actor=COMMAND_LINE, expires_at=timezone.now() + timedelta(days=1))
         assert ApiKey.objects.usable(now=timezone.now()).exists()
         assert not ApiKey.objects.usable(now=timezone.now() + timedelta(days=2)).exists()
+
+
+class TestNewSecretKey:
+    """A new `SECRET_KEY` with the former one beside it: keys go on, and are soon free of the former one."""
+
+    FORMER, PRESENT = "f" * 20 + "ormer-secret-key", "p" * 20 + "resent-secret-key"
+
+    def test_key_goes_on_and_needs_the_former_one_until_it_was_used(self, settings: Settings) -> None:
+        settings.SECRET_KEY = self.FORMER
+        made = keys.create_key(name="agent", actor=COMMAND_LINE)
+        settings.SECRET_KEY = self.PRESENT
+        assert keys.identify(made.text) is None
+        settings.SECRET_KEY_FALLBACKS = [self.FORMER]
+        assert keys.identify(made.text[:-1] + "_") is None
+        assert keys.identify(made.text) is not None
+        settings.SECRET_KEY_FALLBACKS = []
+        assert keys.identify(made.text) is not None
+
+    def test_key_of_an_agent_that_only_polls(self, settings: Settings, client: Client) -> None:
+        settings.SECRET_KEY = self.FORMER
+        made = keys.create_key(name="agent", actor=COMMAND_LINE)
+        poll = partial(
+            client.get,
+            "/api/v1/policies/default/tools",
+            headers={"Authorization": f"Bearer {made.text}"},
+        )
+        settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = self.PRESENT, [self.FORMER]
+        assert poll().status_code == 200
+        settings.SECRET_KEY_FALLBACKS = []
+        assert poll().status_code == 200
+
+    def test_key_in_its_right_form_is_not_written_again(self, settings: Settings) -> None:
+        settings.SECRET_KEY_FALLBACKS = [self.FORMER]
+        made = keys.create_key(name="agent", actor=COMMAND_LINE)
+        with CaptureQueriesContext(connection) as reads:
+            keys.identify(made.text)
+        assert len(reads) == 1

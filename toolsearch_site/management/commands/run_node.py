@@ -11,12 +11,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
-from catalog.services import reindex
 from toolsearch_site import nodes
-from toolsearch_site.parts import NodeRole, parts_of
+from toolsearch_site.parts import NodeRole, index_maker, parts_of
 from toolsearch_site.starting import find_address, refuse_absent_database, refuse_old_tables
 from toolsearch_site.static_files import collect_static_files
-from toolsearch_site.supervisor import SUPERVISOR, Supervisor
+from toolsearch_site.supervisor import SUPERVISOR, Supervisor, run_to_end
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +51,8 @@ class Command(BaseCommand):
         shutil.rmtree(settings.METRICS_FOLDER, ignore_errors=True)  # of processes that are gone
         if NodeRole.WEB in roles:
             collect_static_files()
-            reindex.bring_up_to_date()
+            if run_to_end(index_maker(), say=self._say):
+                raise CommandError("the search index could not be brought up to date")
 
     def _say(self, label: str, line: str) -> None:
         """The parts write their records themselves; what the supervisor says becomes one."""

@@ -1,0 +1,113 @@
+"""The pool's connections tell by themselves whether their server is still there."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection
+from psycopg_pool import ConnectionPool
+
+from bench.nodes import Postgres, missing_programs
+from tests.instance import wait_for
+from toolsearch_site.pooled import PooledConnection
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """The one that this run is on, or else one of our own."""
+    if given := os.environ.get("DATABASE_URL"):
+        yield given
+        return
+    if missing := missing_programs():
+        pytest.skip(f"{', '.join(missing)} is absent")
+    with tempfile.TemporaryDirectory(prefix="toolsearch-pooled-") as folder:
+        Path(folder).chmod(0o755)  # PostgreSQL's own user has to find its part of it
+        own = Postgres(Path(folder) / "postgres")
+        own.start()
+        yield own.url
+        own.stop()
+
+
+@pytest.fixture
+def resting(server: str) -> Iterator[PooledConnection]:
+    with PooledConnection.connect(server, autocommit=True) as made:
+        yield made
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The statements that reached the server."""
+    statements: list[Any] = []
+    execute = psycopg.Connection.execute
+
+    def note(self: Any, query: Any, *arguments: Any, **options: Any) -> Any:
+        statements.append(query)
+        return execute(self, query, *arguments, **options)
+
+    monkeypatch.setattr(psycopg.Connection, "execute", note)
+    return statements
+
+
+def test_server_is_not_asked_while_all_is_quiet(resting: PooledConnection, asked: list[Any]) -> None:
+    ConnectionPool.check_connection(resting)
+    assert asked == []
+    assert resting.execute("SELECT 7").fetchone() == (7,)
+    assert asked == ["SELECT 7"]
+
+
+def test_connection_that_the_server_ended_is_found_out(server: str, resting: PooledConnection) -> None:
+    end(server, resting)
+    wait_for(lambda: not resting._is_quiet(), within_seconds=10)
+    with pytest.raises(psycopg.OperationalError):
+        ConnectionPool.check_connection(resting)
+
+
+def test_closed_connection_is_found_out(resting: PooledConnection) -> None:
+    resting.close()
+    with pytest.raises(psycopg.OperationalError):
+        ConnectionPool.check_connection(resting)
+
+
+def test_server_is_asked_where_it_has_said_something(resting: PooledConnection, asked: list[Any]) -> None:
+    """A notice, for one: then it is the server's answer that counts, and the connection is kept."""
+    resting.execute("LISTEN news")
+    with psycopg.connect(resting.info.dsn, autocommit=True) as other:
+        other.execute("NOTIFY news")
+    wait_for(lambda: not resting._is_quiet(), within_seconds=10)
+    asked.clear()
+    ConnectionPool.check_connection(resting)
+    assert asked == [""]
+
+
+def test_pool_replaces_what_the_server_ended(server: str) -> None:
+    with ConnectionPool(
+        server, connection_class=PooledConnection, check=ConnectionPool.check_connection, min_size=2
+    ) as pool:
+        pool.wait()
+        with pool.connection() as one, pool.connection() as two:
+            ended = [one, two]
+        for each in ended:
+            end(server, each)
+            wait_for(lambda each=each: not each._is_quiet(), within_seconds=10)  # type: ignore[misc]
+        with pool.connection(timeout=10) as made:
+            assert made.execute("SELECT 7").fetchone() == (7,)
+            assert made not in ended
+
+
+@pytest.mark.django_db
+def test_is_what_the_site_uses() -> None:
+    assert settings.POOL["connection_class"] is PooledConnection
+    connection.ensure_connection()
+    assert isinstance(connection.connection, PooledConnection) is (connection.vendor == "postgresql")
+
+
+def end(server: str, ended: PooledConnection) -> None:
+    with psycopg.connect(server, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [ended.info.backend_pid])
