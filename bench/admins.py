@@ -37,6 +37,7 @@ class Editor:
         self._number = number
         self._made = 0
         self._session = ""
+        self.last_told = ""
 
     def step(self) -> None:
         tool = random.choice(self._tools)
@@ -76,6 +77,7 @@ class Editor:
         asked = {"query": word, "load": False}
         path = f"/sessions/{self._session}/search"
         answer = self._client.ask_once(port, "search", "POST", path, asked)
+        self.last_told = f"{answer.status}: {answer.body}" if answer else "no answer"
         return (
             answer is not None
             and answer.status == 200

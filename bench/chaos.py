@@ -197,7 +197,8 @@ class Chaos:
             fault.inflict()
             self._wait_until_whole()
         except TimeoutError as late:
-            raise TimeoutError(f"after {fault.name}: {late}") from None
+            told = self.prober.last_told
+            raise TimeoutError(f"after {fault.name}: {late}; its last search was told {told}") from None
         injury.ended = time.monotonic()
 
     def _wait_until_whole(self) -> None:

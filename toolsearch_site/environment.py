@@ -17,6 +17,7 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 SECRET_KEY_MIN_CHARS = 32
 LONGEST_TIMEOUT_SECONDS = 240
 LONGEST_KEEPING_DAYS = 3650
+MOST_CONNECTIONS = 1000
 SAMPLE_SECRETS = ("change-me", "changeme", "django-insecure-", "your-secret", "secret-key")
 LOG_FORMS = ("lines", "json")
 METRICS_TOKEN_MIN_CHARS = 16
@@ -68,6 +69,7 @@ class Environment:
     list_timeout_seconds: int
     keep_searches_days: int
     node: str
+    connections: int
     metrics_token: str | None
     log_form: str | None
 
@@ -100,6 +102,7 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
         list_timeout_seconds=_read_seconds(variables, "TOOLSEARCH_LIST_TIMEOUT", default=30),
         keep_searches_days=_read_days(variables, "TOOLSEARCH_KEEP_SEARCHES_DAYS", default=90),
         node=_read_node(variables),
+        connections=_read_connections(variables),
         metrics_token=_read_metrics_token(variables),
         log_form=_read_log_form(variables),
     )
@@ -146,6 +149,14 @@ def _read_days(variables: Mapping[str, str], name: str, *, default: int) -> int:
     text = _text(variables, name) or str(default)
     if not (text.isascii() and text.isdigit() and 0 < int(text) <= LONGEST_KEEPING_DAYS):
         raise BadSetting(name, f"'{text}' is not a number of days from 1 to {LONGEST_KEEPING_DAYS}")
+    return int(text)
+
+
+def _read_connections(variables: Mapping[str, str]) -> int:
+    """How many a process may keep to the database. A supervisor tells each of its programs."""
+    text = _text(variables, "TOOLSEARCH_CONNECTIONS") or "16"
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_CONNECTIONS):
+        raise BadSetting("TOOLSEARCH_CONNECTIONS", f"'{text}' is not a number from 1 to {MOST_CONNECTIONS}")
     return int(text)
 
 

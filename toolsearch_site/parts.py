@@ -14,6 +14,9 @@ CELERY = (PYTHON, "-m", "celery", "--app", "toolsearch_site", "--quiet")
 SCHEDULER = (*CELERY, "beat", "--pidfile", "", "--loglevel", "INFO")
 FOLLOWER = "follower"
 GRANIAN = (PYTHON, "-m", "granian", "toolsearch_site.wsgi:application", "--interface", "wsgi", "--no-ws")
+WEB_THREADS, REFRESH_THREADS = 4, 8
+# Of a process with threads: one for each, and for what it writes or renews beside them.
+CONNECTIONS_BESIDE_THREADS = 2
 
 
 class NodeRole(StrEnum):
@@ -52,9 +55,13 @@ def _follow_command() -> tuple[str, ...]:
 
 def _web(host: str, port: int, processes: int) -> Part:
     listen = ("--host", host, "--port", str(port))
-    size = ("--workers", str(processes), "--blocking-threads", "4")
-    # A process of the web server that dies is replaced; SIGTERM lets the server take its own with it.
-    return Part("web", (*GRANIAN, *listen, *size, "--respawn-failed-workers"), orphan_signal=signal.SIGTERM)
+    size = ("--workers", str(processes), "--blocking-threads", str(WEB_THREADS))
+    return Part(
+        "web",
+        (*GRANIAN, *listen, *size, "--respawn-failed-workers"),  # in place of a process of its own that died
+        orphan_signal=signal.SIGTERM,  # lets the server take its processes with it
+        connections=WEB_THREADS + CONNECTIONS_BESIDE_THREADS,
+    )
 
 
 def _workers() -> list[Part]:
@@ -63,9 +70,11 @@ def _workers() -> list[Part]:
     On one machine threads do for the rest, too. Elsewhere it has processes: Celery ends those that hang.
     """
     pool = "threads" if settings.EMBEDDED else "prefork"
+    worker = _worker(queue="celery", pool=pool, size=4 if settings.EMBEDDED else 2)
+    refresher = _worker(queue=settings.REFRESH_QUEUE, pool="threads", size=REFRESH_THREADS)
     return [
-        Part("worker", (*CELERY, *_worker(queue="celery", pool=pool, size=4 if settings.EMBEDDED else 2))),
-        Part("refresher", (*CELERY, *_worker(queue=settings.REFRESH_QUEUE, pool="threads", size=8))),
+        Part("worker", (*CELERY, *worker)),
+        Part("refresher", (*CELERY, *refresher), connections=REFRESH_THREADS + CONNECTIONS_BESIDE_THREADS),
     ]
 
 

@@ -119,10 +119,11 @@ SQLITE = {
 
 
 # Of one process. While the server is away a request waits this long for a connection and is then told to
-# come back; short rounds of attempts find the server soon after it returns.
+# come back; short rounds of attempts find the server soon after it returns. Each absence leaves a pool with
+# one connection more: without a bound that fits, processes that rest would keep those that others need.
 POOL = {
     "min_size": 1,
-    "max_size": 16,
+    "max_size": ENVIRONMENT.connections,
     "timeout": 3,
     "reconnect_timeout": 5,
     "connection_class": PooledConnection,

@@ -22,6 +22,11 @@ def find_address(host: str, port: int) -> str:
     return str(address[0])
 
 
+def do_without_pool() -> None:
+    """For a process that asks the database now and then: in between it keeps no connection."""
+    connection.settings_dict["OPTIONS"].pop("pool", None)
+
+
 def refuse_absent_database() -> None:
     """Ask once without the pool, which would try for some seconds and then not say why."""
     if connection.vendor != "postgresql":

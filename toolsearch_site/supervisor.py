@@ -30,11 +30,14 @@ Say = Callable[[str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One program. `orphan_signal` reaches it when the supervisor itself is killed."""
+    """One program. `orphan_signal` reaches it when the supervisor itself is killed; `connections` is how
+    many to the database each of its processes may have.
+    """
 
     label: str
     argv: Sequence[str]
     orphan_signal: signal.Signals = signal.SIGKILL
+    connections: int = 2
 
 
 @dataclass(slots=True)
@@ -141,7 +144,12 @@ def _spawn(part: Part) -> subprocess.Popen[str]:
         text=True,
         errors="replace",
         start_new_session=True,
-        env={**MEMORY, **os.environ, "PYTHONUNBUFFERED": "1"},
+        env={
+            **MEMORY,
+            **os.environ,
+            "PYTHONUNBUFFERED": "1",
+            "TOOLSEARCH_CONNECTIONS": str(part.connections),
+        },
     )
 
 

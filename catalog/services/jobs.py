@@ -108,12 +108,12 @@ def keep_held(job: Job) -> Iterator[None]:
     stuck_at = time.monotonic() + LONGEST_ATTEMPT.total_seconds()
 
     def renew() -> None:
-        try:
-            while not done.wait(RENEW_EVERY_SECONDS) and time.monotonic() < stuck_at:
+        while not done.wait(RENEW_EVERY_SECONDS) and time.monotonic() < stuck_at:
+            try:
                 if not _renew(job):
                     return
-        finally:
-            connection.close()
+            finally:
+                connection.close()  # or it would keep one from the jobs
 
     renewer = threading.Thread(target=renew, name=f"hold-job-{job.pk}", daemon=True)
     renewer.start()
@@ -130,7 +130,6 @@ def _renew(job: Job) -> bool:
         return bool(_held(job).update(held_until=timezone.now() + LEASE))
     except DatabaseError as error:
         logger.warning("the hold on job %s could not be renewed: %s", job.pk, error)
-        connection.close()
         return True
 
 

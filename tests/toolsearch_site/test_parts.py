@@ -38,3 +38,23 @@ def test_time_limits_hold_where_celery_can_end_a_task() -> None:
     assert "celery@worker-1" in worker.argv
     assert "threads" in refresher.argv
     assert "--every" in follower.argv
+
+
+@override_settings(NODES_KEEP_OWN_INDEX=True, EMBEDDED=False)
+def test_each_thread_that_asks_the_database_has_a_connection() -> None:
+    found = {part.label: part.connections for part in parts_of(tuple(NodeRole), host="127.0.0.1", port=8000)}
+    assert found == {"web": 6, "worker": 2, "refresher": 10, "scheduler": 2, "follower": 2}
+
+
+@override_settings(NODES_KEEP_OWN_INDEX=True, EMBEDDED=False)
+def test_two_nodes_of_each_kind_fit_into_what_postgresql_allows_by_itself() -> None:
+    """Its default is a hundred, three of them for its superuser. A web server has two processes that ask, a
+    worker three, and a node's supervisor asks now and then.
+    """
+    processes = {"web": 2, "worker": 3}
+    needed = sum(
+        part.connections * processes.get(part.label, 1)
+        for role in NodeRole
+        for part in parts_of([role], host="127.0.0.1", port=8000)
+    )
+    assert 2 * (needed + len(NodeRole)) < 97

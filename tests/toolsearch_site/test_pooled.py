@@ -1,6 +1,8 @@
 """The pool's connections tell by themselves whether their server is still there."""
 
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,29 @@ from tests.instance import wait_for
 from toolsearch_site.pooled import PooledConnection
 
 pytestmark = pytest.mark.postgres
+
+ROOT = Path(__file__).resolve().parents[2]
+ASK_AND_REST = """
+import time
+import psycopg
+from django.db import connection
+from toolsearch_site.starting import do_without_pool
+
+def count():
+    with psycopg.connect(**parameters) as other:
+        return other.execute("SELECT count(*) FROM pg_stat_activity WHERE pid = %s", [pid]).fetchone()[0]
+
+do_without_pool()
+parameters = connection.get_connection_params()
+connection.ensure_connection()
+pid = connection.connection.info.backend_pid
+print(count())
+connection.close()
+deadline = time.monotonic() + 5
+while count() and time.monotonic() < deadline:
+    time.sleep(0.05)
+print(count())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +131,20 @@ def test_is_what_the_site_uses() -> None:
     assert settings.POOL["connection_class"] is PooledConnection
     connection.ensure_connection()
     assert isinstance(connection.connection, PooledConnection) is (connection.vendor == "postgresql")
+
+
+def test_process_that_asks_now_and_then_keeps_no_connection(server: str, tmp_path: Path) -> None:
+    """A node's supervisor does. With the pool it would keep one, and one more after each absence."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "TOOLSEARCH_DATA": str(tmp_path),
+        "DATABASE_URL": server,
+        "SECRET_KEY": "a-very-long-and-random-text-of-letters-9471",
+    }
+    command = [sys.executable, "manage.py", "shell", "--verbosity", "0", "-c", ASK_AND_REST]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["1", "0"]
 
 
 def end(server: str, ended: PooledConnection) -> None:

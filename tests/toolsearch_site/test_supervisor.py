@@ -44,6 +44,13 @@ def test_parts_share_memory_arenas_unless_an_operator_wants_otherwise(
     assert "web: 7 arenas" in run_until("arenas", Part("web", python(say)))
 
 
+def test_part_is_told_how_many_connections_it_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "from django.conf import settings; print(settings.POOL['max_size'], 'at most', flush=True)"
+    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "toolsearch_site.settings")
+    part = Part("web", python(f"{code}; import time; time.sleep(60)"), connections=6)
+    assert "web: 6 at most" in run_until("at most", part)
+
+
 def test_dead_part_is_restarted_with_back_off() -> None:
     lines = run_until("restarting", Part("worker", python("raise SystemExit(3)")), times=2)
     restarts = [line for line in lines if "restarting" in line]

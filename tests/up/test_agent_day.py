@@ -13,6 +13,7 @@ from tests.up.rest import RestClient
 
 pytestmark = pytest.mark.slow
 
+DEMO_TOOLS = 186
 FORMS = ("mcp", "stub", "anthropic", "anthropic&hosted=true", "openai", "openai&hosted=true", "auto")
 CROWD_SECONDS = 30.0
 RESETS_SECONDS = 8.0
@@ -31,7 +32,14 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
 
 @pytest.fixture(scope="module")
 def agent(instance: Instance) -> RestClient:
-    return RestClient(instance.port, instance.manage("create_key", "day").stdout.strip())
+    """Once the demo is whole: a worker asks one of its servers for its tools after the start."""
+    client = RestClient(instance.port, instance.manage("create_key", "day").stdout.strip())
+
+    def is_whole() -> bool:
+        return bool(client.get("/policies/default/tools")["counts"]["total"] == DEMO_TOOLS)
+
+    wait_for(is_whole, within_seconds=60, about=instance)
+    return client
 
 
 @pytest.fixture(scope="module")

@@ -152,6 +152,25 @@ class TestRun:
         with jobs.keep_held(held):
             wait_for(lambda: len(renewals) == 3, within_seconds=10)
 
+    def test_renewing_keeps_no_connection_from_the_jobs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Eight refreshes that each take long would need sixteen."""
+        monkeypatch.setattr(jobs, "RENEW_EVERY_SECONDS", 0.0)
+        steps: list[str] = []
+
+        class Connection:
+            def close(self) -> None:
+                steps.append("closed")
+
+        def renew(job: Job) -> bool:
+            steps.append("renewed")
+            return len(steps) < 4
+
+        monkeypatch.setattr(jobs, "_renew", renew)
+        monkeypatch.setattr(jobs, "connection", Connection())
+        with jobs.keep_held(Job()):
+            wait_for(lambda: len(steps) == 6, within_seconds=10)
+        assert steps == ["renewed", "closed"] * 3
+
     def test_stuck_attempt_loses_its_hold(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(jobs, "RENEW_EVERY_SECONDS", 0.0)
         monkeypatch.setattr(jobs, "LONGEST_ATTEMPT", timedelta(0))
@@ -169,16 +188,12 @@ class TestRun:
         held = jobs.claim_job(job_id=job.pk, holder="worker-a")
         assert held is not None
 
-        class Quiet:
-            def close(self) -> None: ...
-
         class Away:
             def update(self, **values: object) -> int:
                 raise OperationalError("the database is away")
 
         with monkeypatch.context() as patch:
             patch.setattr(jobs, "_held", lambda job: Away())
-            patch.setattr("catalog.services.jobs.connection", Quiet())
             assert jobs._renew(held)
         assert jobs._renew(held)
 

@@ -13,7 +13,7 @@ from django.db import connections
 
 from toolsearch_site import nodes
 from toolsearch_site.parts import NodeRole, index_maker, parts_of
-from toolsearch_site.starting import find_address, refuse_absent_database, refuse_old_tables
+from toolsearch_site.starting import do_without_pool, find_address, refuse_absent_database, refuse_old_tables
 from toolsearch_site.static_files import collect_static_files
 from toolsearch_site.supervisor import SUPERVISOR, Supervisor, run_to_end
 
@@ -33,6 +33,7 @@ class Command(BaseCommand):
     def handle(self, *, roles: list[str], host: str, port: int, processes: int, **options: Any) -> None:
         if settings.EMBEDDED:
             raise CommandError("several nodes need DATABASE_URL and CELERY_BROKER_URL; one runs by `up`")
+        do_without_pool()
         chosen = [role for role in NodeRole if role in roles]
         listen_on = find_address(host, port) if NodeRole.WEB in chosen else host
         refuse_absent_database()

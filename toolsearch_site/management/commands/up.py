@@ -18,7 +18,7 @@ from django.db import connections
 from catalog.services import accounts, demo
 from toolsearch_site import nodes
 from toolsearch_site.parts import NodeRole, parts_of
-from toolsearch_site.starting import find_address, refuse_absent_database
+from toolsearch_site.starting import do_without_pool, find_address, refuse_absent_database
 from toolsearch_site.static_files import collect_static_files
 from toolsearch_site.supervisor import Supervisor
 
@@ -40,6 +40,7 @@ class Command(BaseCommand):
         listen_on = find_address(host, port)
         if ipaddress.ip_address(listen_on).is_loopback:
             os.environ.setdefault("TOOLSEARCH_TLS", "off")
+        do_without_pool()
         self._prepare(with_demo=not no_demo)
         sign_in = accounts.create_first_admin()
         connections.close_all()
