@@ -1,7 +1,7 @@
 """What a session has loaded: how tools come in, are used, and go out again. Pure, in load order."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from catalog.domain.policy import Policy
 
@@ -20,6 +20,8 @@ class Loaded:
 
 
 LoadedTools = tuple[Loaded, ...]
+# What of it is stored, each under its own name and in this order.
+STORED = tuple(field.name for field in fields(Loaded))
 
 
 def load(loaded: LoadedTools, names: Sequence[str], *, turn: int, most: int | None) -> LoadedTools:

@@ -7,13 +7,12 @@ import uuid
 
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from sessions.domain.loaded import Loaded, LoadedTools
+from sessions.domain.loaded import STORED, Loaded, LoadedTools
 from sessions.models import AgentSession
 
 _COLUMNS = ("policy_id", "version", "context_window", "context_used", "context_was_over")
-_LOADED = ("name", "loaded_turn", "used_turn", "used_order")
 _PLAIN = f"""
-    SELECT {", ".join(f"s.{column}" for column in _COLUMNS)}, {", ".join(f"l.{column}" for column in _LOADED)}
+    SELECT {", ".join(f"s.{column}" for column in _COLUMNS)}, {", ".join(f"l.{column}" for column in STORED)}
     FROM agent_sessions_agentsession s
     LEFT JOIN agent_sessions_loadedtool l ON l.session_id = s.id
     WHERE s.id = %s AND s.visible IS NULL AND s.turn_visible IS NULL AND s.builtin_tools = '[]'

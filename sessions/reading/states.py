@@ -8,7 +8,7 @@ from datetime import datetime
 
 from catalog.domain.choices import Reason
 from catalog.domain.errors import NotFound, Unavailable
-from sessions.domain.loaded import Loaded, LoadedTools
+from sessions.domain.loaded import STORED, Loaded, LoadedTools
 from sessions.models import AgentSession, LoadedTool
 from sessions.reading import offers
 from sessions.reading.offer import Offer
@@ -16,7 +16,6 @@ from sessions.reading.tool_lists import Standing
 from sessions.reading.versions import Versions, read_versions
 
 ATTEMPTS = 10
-_LOADED = ("name", "loaded_turn", "used_turn", "used_order")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ def read_together(session: AgentSession) -> tuple[AgentSession, LoadedTools]:
     """The session and what it has loaded, of one version: where it has changed since, as it is now."""
     with_loaded = AgentSession.objects.filter(pk=session.pk).order_by("loaded_tools__position")
     for _ in range(ATTEMPTS):
-        rows = list(with_loaded.values_list("version", *(f"loaded_tools__{field}" for field in _LOADED)))
+        rows = list(with_loaded.values_list("version", *(f"loaded_tools__{field}" for field in STORED)))
         if rows and rows[0][0] == session.version:
             return session, tuple(Loaded(*loaded) for _, *loaded in rows if loaded[0] is not None)
         try:
@@ -102,7 +101,7 @@ def read_together(session: AgentSession) -> tuple[AgentSession, LoadedTools]:
 
 
 def read_loaded(session: AgentSession) -> LoadedTools:
-    rows = LoadedTool.objects.filter(session=session).order_by("position").values_list(*_LOADED)
+    rows = LoadedTool.objects.filter(session=session).order_by("position").values_list(*STORED)
     return tuple(Loaded(*row) for row in rows)
 
 
