@@ -17,7 +17,8 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 SECRET_KEY_MIN_CHARS = 32
 LONGEST_TIMEOUT_SECONDS = 240
 LONGEST_KEEPING_DAYS = 3650
-MOST_CONNECTIONS = 1000
+MOST_DIGITS = 20
+CONNECTIONS, MOST_CONNECTIONS = 16, 1000  # of one process; a supervisor tells each of its own
 SAMPLE_SECRETS = ("change-me", "changeme", "django-insecure-", "your-secret", "secret-key")
 LOG_FORMS = ("lines", "json")
 METRICS_TOKEN_MIN_CHARS = 16
@@ -92,7 +93,7 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
         encryption_keys=_read_encryption_keys(variables),
         allowed_hosts=_read_hosts(variables),
         debug=_read_flag(variables, "DEBUG", default=False),
-        port=_read_port(variables),
+        port=_read_number(variables, "PORT", default=8000, most=65535, what="port number"),
         bench_data=Path(_text(variables, "TOOLSEARCH_BENCH_DATA") or "../shared/data"),
         stdio_enabled=stdio_enabled,
         stdio_commands=stdio_commands,
@@ -100,9 +101,17 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
         behind_tls=_read_optional_flag(variables, "TOOLSEARCH_TLS"),
         connect_timeout_seconds=_read_seconds(variables, "TOOLSEARCH_CONNECT_TIMEOUT", default=60),
         list_timeout_seconds=_read_seconds(variables, "TOOLSEARCH_LIST_TIMEOUT", default=30),
-        keep_searches_days=_read_days(variables, "TOOLSEARCH_KEEP_SEARCHES_DAYS", default=90),
+        keep_searches_days=_read_number(
+            variables,
+            "TOOLSEARCH_KEEP_SEARCHES_DAYS",
+            default=90,
+            most=LONGEST_KEEPING_DAYS,
+            what="number of days",
+        ),
         node=_read_node(variables),
-        connections=_read_connections(variables),
+        connections=_read_number(
+            variables, "TOOLSEARCH_CONNECTIONS", default=CONNECTIONS, most=MOST_CONNECTIONS
+        ),
         metrics_token=_read_metrics_token(variables),
         log_form=_read_log_form(variables),
     )
@@ -131,33 +140,20 @@ def _read_optional_flag(variables: Mapping[str, str], name: str) -> bool | None:
     raise BadSetting(name, f"'{word}' is neither on nor off; use 1 or 0")
 
 
-def _read_port(variables: Mapping[str, str]) -> int:
-    text = _text(variables, "PORT") or "8000"
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
-        raise BadSetting("PORT", f"'{text}' is not a port number from 1 to 65535")
+def _read_number(
+    variables: Mapping[str, str], name: str, *, default: int, most: int, what: str = "number"
+) -> int:
+    """From 1 on. Python itself refuses to read thousands of digits."""
+    text = _text(variables, name) or str(default)
+    if not (text.isascii() and text.isdigit() and len(text) < MOST_DIGITS and 0 < int(text) <= most):
+        raise BadSetting(name, f"'{text[:MOST_DIGITS]}' is not a {what} from 1 to {most}")
     return int(text)
 
 
 def _read_seconds(variables: Mapping[str, str], name: str, *, default: int) -> int:
-    text = _text(variables, name) or str(default)
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= LONGEST_TIMEOUT_SECONDS):
-        raise BadSetting(name, f"'{text}' is not a number of seconds from 1 to {LONGEST_TIMEOUT_SECONDS}")
-    return int(text)
-
-
-def _read_days(variables: Mapping[str, str], name: str, *, default: int) -> int:
-    text = _text(variables, name) or str(default)
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= LONGEST_KEEPING_DAYS):
-        raise BadSetting(name, f"'{text}' is not a number of days from 1 to {LONGEST_KEEPING_DAYS}")
-    return int(text)
-
-
-def _read_connections(variables: Mapping[str, str]) -> int:
-    """How many a process may keep to the database. A supervisor tells each of its programs."""
-    text = _text(variables, "TOOLSEARCH_CONNECTIONS") or "16"
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_CONNECTIONS):
-        raise BadSetting("TOOLSEARCH_CONNECTIONS", f"'{text}' is not a number from 1 to {MOST_CONNECTIONS}")
-    return int(text)
+    return _read_number(
+        variables, name, default=default, most=LONGEST_TIMEOUT_SECONDS, what="number of seconds"
+    )
 
 
 def _read_folder(variables: Mapping[str, str]) -> Path:

@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse
 from django_htmx.middleware import HtmxDetails
 
 Answer = Callable[[HttpRequest], HttpResponse]
 
-LONGEST_SECONDS = 7 * 24 * 3600
 LONGEST_IDLE_SECONDS = 12 * 3600
 # Noting every use would be a write for every page.
 NOTE_EVERY_SECONDS = 300
@@ -38,7 +38,7 @@ def _end_or_note(request: HttpRequest) -> None:
     if BEGAN not in session:  # of a version that did not note it
         begin(request)
     unused_seconds = now - session[USED]
-    if now - session[BEGAN] > LONGEST_SECONDS or unused_seconds > LONGEST_IDLE_SECONDS:
+    if now - session[BEGAN] > settings.SESSION_COOKIE_AGE or unused_seconds > LONGEST_IDLE_SECONDS:
         logout(request)
     elif unused_seconds > NOTE_EVERY_SECONDS and _is_somebody_there(request):
         session[USED] = now

@@ -22,6 +22,7 @@ BAD_SETTINGS = [
     ("DEBUG", "maybe"),
     ("PORT", "eighty"),
     ("PORT", "70000"),
+    ("PORT", "9" * 5000),
     ("DATABASE_URL", "mysql://root@localhost/tools"),
     ("DATABASE_URL", "postgres://localhost"),
     ("DATABASE_URL", "postgres://user:canary@localhost:port/tools"),

@@ -16,6 +16,7 @@ from tests.up.rest import RestClient
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
 IN_FORCE_WITHIN_SECONDS = 2.0
+ESTABLISHED = "01"  # as the kernel lists it
 TOOLS = [
     {"name": name, "description": "Looks after one thing.", "inputSchema": {"type": "object"}}
     for name in ("fly_kite", "sail_boat", "ride_horse")
@@ -97,6 +98,29 @@ class TestOneScheduler:
             "shell", "-c", "from toolsearch_site.system import read_system; print(read_system().scheduler)"
         )
         return shown.splitlines()[-1] if shown else ""
+
+
+class TestConnections:
+    def test_supervisor_keeps_none_between_two_words(self, cluster: Cluster) -> None:
+        """With a pool of its own it would keep one, and one more after each absence of the database."""
+        for node in cluster.nodes.values():
+            wait_for(
+                lambda node=node: not count_connections(node, cluster),  # type: ignore[misc]
+                about=f"the supervisor of {node.name} without a connection",
+                within_seconds=10,
+            )
+
+
+def count_connections(node: Node, cluster: Cluster) -> int:
+    """To the database, of the supervisor itself."""
+    assert node.process is not None
+    links = [
+        os.readlink(entry) for entry in Path(f"/proc/{node.process.pid}/fd").iterdir() if entry.is_symlink()
+    ]
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    port = f":{cluster.postgres.port:04X}"
+    inodes = {row[9] for row in rows if row[2].endswith(port) and row[3] == ESTABLISHED}
+    return sum(f"socket:[{inode}]" in links for inode in inodes)
 
 
 class TestLostParts:
