@@ -226,7 +226,8 @@ def running_toolsearch(data: Path, tools: Path) -> Iterator[Service]:
     manage(environment, "migrate", "--verbosity", "0")
     manage(environment, "import_tools", "-", str(tools))
     key = manage(environment, "create_key", "bench").strip().splitlines()[-1]
-    with running(granian("toolsearch_site.wsgi:application", port), environment):
+    server = [sys.executable, "-m", "toolsearch_site.granian_server", "--processes", "2"]
+    with running([*server, "--host", "127.0.0.1", "--port", port], environment):
         url = f"http://127.0.0.1:{port}"
         wait_for(f"{url}/healthz")
         yield Service(url, key, environment)
@@ -253,7 +254,7 @@ def running_peer(folder: Path, tools: Path, *, searches: bool) -> Iterator[str]:
 
 
 def granian(application: str, port: str) -> list[str]:
-    """As `manage.py up` starts it."""
+    """With as many threads as work at once in a process of ours."""
     command = [sys.executable, "-m", "granian", application, "--interface", "wsgi"]
     return [
         *(*command, "--host", "127.0.0.1", "--port", port),

@@ -4,14 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.http import HttpRequest
 
-from catalog.domain.errors import NotAllowed, NotFound, TooLarge, ToolSearchError
+from catalog.domain.errors import LengthRequired, NotAllowed, NotFound, TooLarge, ToolSearchError
+from catalog.domain.limits import BODY_BYTES, CONFIG_BODY_BYTES
 from catalog.models import Policy
 from catalog.services.changes import Actor
 
 BEARER = "bearer "
+CONFIG_PATH = "/api/v1/config"
 
 
 class NotAuthenticated(ToolSearchError):
@@ -70,6 +71,7 @@ class KeyCheck:
             raise NotAuthenticated
         if self._for_admins and not caller.is_admin:
             raise NotAllowed("This needs an admin key.")
+        refuse_unmeasured_body(request)
         refuse_large_body(request)
         return caller
 
@@ -87,10 +89,24 @@ def bearer_of(environ: Mapping[str, Any]) -> str:
     return header[len(BEARER) :].strip() if header[: len(BEARER)].lower() == BEARER else ""
 
 
+def has_unmeasured_body(request: HttpRequest) -> bool:
+    """Whether a body comes in chunks without a length: Django would take it for an empty one."""
+    return "HTTP_TRANSFER_ENCODING" in request.META and not request.META.get("CONTENT_LENGTH")
+
+
+def refuse_unmeasured_body(request: HttpRequest) -> None:
+    if has_unmeasured_body(request):
+        raise LengthRequired("Send the body with a Content-Length; one that comes in chunks is not read.")
+
+
+def largest_body_bytes(path: str) -> int:
+    return CONFIG_BODY_BYTES if path == CONFIG_PATH else BODY_BYTES
+
+
 def refuse_large_body(request: HttpRequest) -> None:
-    length = str(request.META.get("CONTENT_LENGTH") or "0")
-    if length.isdigit() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-        raise TooLarge("A request's body has at most 1 MiB.")
+    length, most = str(request.META.get("CONTENT_LENGTH") or "0"), largest_body_bytes(request.path_info)
+    if length.isdigit() and int(length) > most:
+        raise TooLarge(f"A request's body has at most {most // 2**20} MiB.")
 
 
 def caller_of(request: HttpRequest) -> Caller:

@@ -4,18 +4,18 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from ninja import Field, Schema
-from pydantic import ConfigDict, StringConstraints
+from pydantic import ConfigDict, StringConstraints, model_validator
 
 from catalog.domain.choices import Kind, Loading, Outcome, Transport
+from catalog.domain.problems import Problems
 from catalog.models.jobs import JobState
 from catalog.models.model_support import Provider
 from catalog.models.servers import Status
 from catalog.models.tools import State
+from catalog.request_bodies import BodyIn, Choice, Text, example
 
 LARGEST = 2**31 - 1
 
-# A database keeps no NUL character.
-Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 Name = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
 
 TOOL_EXAMPLE: dict[str, Any] = {
@@ -38,6 +38,7 @@ TOOL_EXAMPLE: dict[str, Any] = {
 }
 SERVER_EXAMPLE: dict[str, Any] = {
     "name": "github",
+    "address": "github",
     "kind": "mcp",
     "transport": "http",
     "enabled": True,
@@ -55,10 +56,6 @@ SERVER_EXAMPLE: dict[str, Any] = {
 }
 
 
-def example(value: object) -> ConfigDict:
-    return ConfigDict(json_schema_extra={"example": value})  # type: ignore[dict-item]
-
-
 class HealthOut(Schema):
     """Each part is `ok` or says in words what is wrong with it."""
 
@@ -67,6 +64,7 @@ class HealthOut(Schema):
     index: str = Field(examples=["ok"])
     worker: str = Field(examples=["ok"])
     decisions: str = Field(examples=["ok"])
+    disk: str = Field(examples=["ok"])
 
 
 class SizeOut(Schema):
@@ -118,12 +116,14 @@ class ToolQuery(Schema):
     cursor: Text | None = None
 
 
-class ToolIn(Schema):
+class ToolIn(BodyIn):
     """Fields that are left out stay."""
 
     model_config = example({"loading": "always", "keywords": ["bug report"], "tags": ["triage"]})
 
-    loading: Loading | None = None
+    read_only = frozenset(ToolOut.model_fields) - {"loading", "keywords", "tags"}
+
+    loading: Choice[Loading] | None = None
     keywords: list[Text] | None = None
     hidden: bool | None = None
     tags: list[Text] | None = Field(None, description="All of them: one left out is taken off.")
@@ -144,6 +144,7 @@ class ServerOut(Schema):
     model_config = example(SERVER_EXAMPLE)
 
     name: str
+    address: str = Field(description="What stands for it in addresses, not encoded: the name, or `~12`.")
     kind: Kind
     transport: Transport
     enabled: bool
@@ -163,19 +164,52 @@ class ServerListOut(Schema):
     next: str | None
 
 
-class ServerFieldsIn(Schema):
-    """An address as a config file has it: a `command` or a `url`, or `tools` given as a snapshot."""
+class AddressIn(BodyIn):
+    """How a server is reached: a `command` or a `url`, as a config file has it; and how often."""
 
-    transport: Transport | None = None
     command: Text | None = None
     args: list[Text] | None = None
     env: dict[Text, Text] | None = None
     url: Text | None = None
     headers: dict[Text, Text] | None = None
+    refreshIntervalSeconds: Annotated[int, Field(ge=10, le=LARGEST)] | None = None  # noqa: N815
+
+
+class ServerFieldsIn(AddressIn):
+    """An address as a config file has it: a `command` or a `url`, or `tools` given as a snapshot.
+
+    `settings` holds the same fields of the address as an answer shows them.
+    """
+
+    read_only = frozenset({"address", "status", "tokens", "last_refreshed_at", "last_error"})
+
+    kind: Choice[Kind] | None = Field(None, description="Part of its tools' names. `mcp` where not given.")
+    transport: Choice[Transport] | None = None
     deferLoading: bool | None = None  # noqa: N815
     enabled: bool | None = None
-    refreshIntervalSeconds: Annotated[int, Field(ge=10, le=LARGEST)] | None = None  # noqa: N815
     tools: list[dict[str, Any]] | None = Field(None, description="Definitions, for a snapshot.")
+    settings: AddressIn | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_count(cls, given: Any) -> Any:
+        """In an answer `tools` is how many there are."""
+        if not isinstance(given, dict) or type(given.get("tools")) is not int:
+            return given
+        return {name: value for name, value in given.items() if name != "tools"}
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were sent, those in `settings` among them. Raises InvalidInput for one that has
+        two values.
+        """
+        sent = {name: getattr(self, name) for name in self.model_fields_set - {"settings"}}
+        shown = self.settings.model_dump(exclude_none=True) if self.settings else {}
+        problems = Problems()
+        for name, value in shown.items():
+            if sent.get(name, value) not in (value, None):
+                problems.add(f"settings.{name}", "is given twice, with two values")
+        problems.raise_if_any()
+        return {**sent, **shown}
 
 
 class ServerIn(ServerFieldsIn):
@@ -187,9 +221,11 @@ class ServerIn(ServerFieldsIn):
 class ServerPatchIn(ServerFieldsIn):
     model_config = example({"deferLoading": True, "enabled": True})
 
+    name: Name | None = Field(None, description="As it is: a server keeps its name.")
+
 
 class RunOut(Schema):
-    """One attempt. `error_code` is empty for one that succeeded."""
+    """One attempt. `error_code` is empty for one that succeeded; `rejected_more` were kept out too."""
 
     started_at: datetime
     finished_at: datetime
@@ -198,6 +234,7 @@ class RunOut(Schema):
     gone: int
     unchanged: int
     rejected: list[dict[str, Any]]
+    rejected_more: int
     error_code: str
     error: str
 
@@ -249,20 +286,24 @@ class VersionListOut(Schema):
     next: str | None
 
 
-class RollBackIn(Schema):
+class RollBackIn(BodyIn):
     model_config = example({"version": 1})
 
     version: Annotated[int, Field(ge=1, le=LARGEST)]
 
 
-class PreviewIn(Schema):
-    """Nothing of it is saved: fields of the policy, servers' `deferLoading`, tools' `loading`."""
+class PreviewIn(BodyIn):
+    """Nothing of it is saved: fields of the policy as PATCH takes them, or below `policy`; servers'
+    `deferLoading`, tools' `loading`.
+    """
 
-    model_config = example({"policy": {"mode": "auto", "threshold": 5000}})
+    model_config = ConfigDict(
+        extra="allow", json_schema_extra={"example": {"mode": "auto", "threshold": 5000}}
+    )
 
     policy: dict[str, Any] = Field(default_factory=dict)
     servers: dict[Text, bool | None] = Field(default_factory=dict)
-    tools: dict[Text, Loading] = Field(default_factory=dict)
+    tools: dict[Text, Choice[Loading]] = Field(default_factory=dict)
 
 
 class FlipOut(Schema):
@@ -310,18 +351,24 @@ class ImportOut(Schema):
             "dialect": "pizzapi",
             "added": ["github"],
             "changed": [],
+            "replaced": [],
             "unchanged": [],
             "policy": "default",
             "policy_changes": {"mode": "auto"},
+            "ignored": {"github": ["timeout"]},
+            "disabled": [],
         }
     )
 
     dialect: str | None
     added: list[str]
     changed: list[str]
+    replaced: list[str] = Field(description="Of `changed`, those that get another command or address.")
     unchanged: list[str]
     policy: str
     policy_changes: dict[str, Any]
+    ignored: dict[str, list[str]] = Field(description="Keys of servers that nothing here reads.")
+    disabled: list[str] = Field(description="Servers of the file that are not used after it.")
 
 
 class ConfigOut(Schema):
@@ -335,18 +382,38 @@ class ConfigOut(Schema):
     capabilities: dict[str, Any] | list[str] | None = None
 
 
-class ModelIn(Schema):
+class ModelIn(BodyIn):
     model_config = example(
         {"name_pattern": "claude-opus-4-5*", "provider": "anthropic", "hosted_search": True}
     )
 
+    read_only = frozenset({"id"})
+
     name_pattern: Name
-    provider: Provider
+    provider: Choice[Provider]
     hosted_search: bool = False
     context_window: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
 
 
-class ModelOut(ModelIn):
+class ModelPatchIn(BodyIn):
+    model_config = example({"context_window": 200000})
+
+    read_only = frozenset({"id"})
+
+    name_pattern: Name | None = None
+    provider: Choice[Provider] | None = None
+    hosted_search: bool | None = None
+    context_window: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
+
+    def changes(self) -> dict[str, Any]:
+        """Of the fields, only the window can be unset."""
+        given = self.model_dump(include=self.model_fields_set)
+        return {
+            field: value for field, value in given.items() if value is not None or field == "context_window"
+        }
+
+
+class ModelOut(Schema):
     model_config = example(
         {
             "id": 1,
@@ -358,6 +425,10 @@ class ModelOut(ModelIn):
     )
 
     id: int
+    name_pattern: str
+    provider: Provider
+    hosted_search: bool
+    context_window: int | None
 
 
 class ModelListOut(Schema):

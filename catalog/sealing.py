@@ -78,11 +78,21 @@ def _derive(secret: str, purpose: bytes) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())
 
 
+def make_key() -> str:
+    return Fernet.generate_key().decode()
+
+
 def read_or_create_key(path: Path) -> str:
-    """The key in a file that only its owner can read; made on first use, by whichever process comes first."""
+    """The key in a file that only its owner can read; made on first use, by whichever process comes first.
+
+    Raises ValueError, which names the file, where it holds something else.
+    """
     if not path.exists():
         _create_key(path)
-    return path.read_text().strip()
+    key = path.read_bytes().decode(errors="replace").strip()
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"{path} does not hold the key that was made there: put the file back from a copy")
+    return key
 
 
 def _create_key(path: Path) -> None:
@@ -90,7 +100,7 @@ def _create_key(path: Path) -> None:
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "w") as file:
-            file.write(Fernet.generate_key().decode())
+            file.write(make_key())
             file.flush()
             os.fsync(file.fileno())
         os.link(temporary, path)

@@ -48,7 +48,8 @@ HANDLERS: dict[JobKind, jobs.Handler] = {
 
 def wake_workers() -> None:
     """Tell the workers what is due. When the broker is away the rows wait for the next sweep."""
-    waiting = dict(jobs.take_wakeable(now=timezone.now()))
+    now = timezone.now()
+    waiting = dict(jobs.take_wakeable(now=now, held_back=refresh.find_held_back(now=now)))
     try:
         for job_id, kind in list(waiting.items()):
             run_job.apply_async((job_id,), queue=QUEUES.get(kind), expires=WAKE_UP_EXPIRES_SECONDS)

@@ -22,6 +22,7 @@ class BuiltinIn(BaseModel):  # Ninja's own class would drop the fields that are 
 
     model_config = ConfigDict(
         extra="allow",
+        strict=True,
         json_schema_extra={
             "example": {
                 "name": "read_file",

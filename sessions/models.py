@@ -94,6 +94,9 @@ class AgentSession(models.Model):
     visible = models.JSONField(null=True, blank=True)
     turn_visible = models.JSONField(null=True, blank=True, help_text="Narrows the present turn only.")
     builtin_tools = models.JSONField(default=list, blank=True)
+    own_bytes = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="About what its built-ins and lists of visible tools take."
+    )
     version = models.PositiveBigIntegerField(default=1, help_text="Only grows.")
     created_at = models.DateTimeField(auto_now_add=True)
     last_seen_at = models.DateTimeField()
@@ -108,6 +111,11 @@ class AgentSession(models.Model):
             models.Index(fields=["policy", "last_seen_at"], name="agent_session_idle"),
             models.Index(fields=["expires_at"], name="agent_session_expiry"),
             models.Index(fields=["-last_seen_at"], name="agent_session_by_activity"),
+            models.Index(
+                fields=["key", "last_seen_at", "own_bytes"],
+                condition=Q(own_bytes__gt=0),
+                name="agent_session_with_own_bytes",
+            ),
         ]
         constraints = [
             models.UniqueConstraint(

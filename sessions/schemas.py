@@ -7,6 +7,7 @@ from uuid import UUID
 from ninja import Field, Schema
 from pydantic import ConfigDict, StringConstraints
 
+from catalog.request_bodies import BodyIn, Choice, Moment
 from sessions.builtin_schema import BuiltinIn
 from sessions.models import Scope
 from sessions.schema_types import (
@@ -52,8 +53,25 @@ SNAPSHOT_EXAMPLE: dict[str, Any] = {
 }
 
 
-class SessionFieldsIn(Schema):
+class SessionFieldsIn(BodyIn):
     """`visible` narrows what the policy shows: globs over qualified or bare names and `server/tool`."""
+
+    read_only = frozenset(
+        {
+            "id",
+            "active",
+            "turn",
+            "context_used",
+            "version",
+            "counts",
+            "tokens",
+            "loaded",
+            "deferred_by_server",
+            "created_at",
+            "last_seen_at",
+            "expires_at",
+        }
+    )
 
     model: ShortText | None = None
     context_window: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
@@ -86,6 +104,8 @@ class SessionIn(SessionFieldsIn):
 
 class SessionPatchIn(SessionFieldsIn):
     model_config = ConfigDict(json_schema_extra={"example": {"model": "gpt-5.4", "context_window": 400000}})
+
+    read_only = SessionFieldsIn.read_only | {"external_id", "policy"}
 
 
 class CountsOut(Schema):
@@ -147,11 +167,11 @@ class StateListOut(Schema):
     next: str | None
 
 
-class SearchIn(Schema):
-    """Exactly one of `query` and `pattern`."""
+class SearchIn(BodyIn):
+    """Exactly one of `query` and `pattern`. A model may have written it: unknown fields are ignored."""
 
     model_config = ConfigDict(
-        json_schema_extra={"example": {"query": "create a github issue", "max_results": 3}}
+        extra="ignore", json_schema_extra={"example": {"query": "create a github issue", "max_results": 3}}
     )
 
     query: Text | None = None
@@ -239,7 +259,7 @@ class SearchOut(Schema):
     took_ms: float
 
 
-class TurnIn(Schema):
+class TurnIn(BodyIn):
     """`context_used` in tokens; `visible` narrows the next turn only."""
 
     model_config = ConfigDict(
@@ -251,13 +271,13 @@ class TurnIn(Schema):
     visible: list[Glob] | None = Field(None, max_length=1000)
 
 
-class UnloadIn(Schema):
+class UnloadIn(BodyIn):
     model_config = ConfigDict(json_schema_extra={"example": {"names": ["mcp__github__create_issue"]}})
 
     names: list[Text] = Field(max_length=10000)
 
 
-class RestoreIn(Schema):
+class RestoreIn(BodyIn):
     model_config = ConfigDict(json_schema_extra={"example": {"snapshot": 7}})
 
     snapshot: Annotated[int, Field(ge=1, le=LARGEST_ID)]
@@ -301,6 +321,7 @@ class ToolListOut(Schema):
                 "routes": {"mcp__github__create_issue": ["github", "create_issue"]},
                 "counts": STATE_EXAMPLE["counts"],
                 "tokens": STATE_EXAMPLE["tokens"],
+                "warnings": [],
             }
         }
     )
@@ -317,6 +338,9 @@ class ToolListOut(Schema):
     routes: dict[str, list[str]]
     counts: CountsOut
     tokens: TokensOut
+    warnings: list[str] = Field(
+        description="A limit of the model's API that is passed, and deferring that costs more than it saves."
+    )
 
 
 KEY_EXAMPLE: dict[str, Any] = {
@@ -334,13 +358,15 @@ KEY_EXAMPLE: dict[str, Any] = {
 }
 
 
-class KeyIn(Schema):
+class KeyIn(BodyIn):
     model_config = ConfigDict(json_schema_extra={"example": {"name": "coding-agent", "scope": "agent"}})
 
+    read_only = frozenset({"id", "prefix", "state", "created_at", "last_used_at"})
+
     name: Annotated[Text, StringConstraints(min_length=1, max_length=100)]
-    scope: Scope = Scope.AGENT
+    scope: Choice[Scope] = Scope.AGENT
     policy: ShortText | None = None
-    expires_at: datetime | None = None
+    expires_at: Moment | None = None
     rate_limit_per_minute: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
     max_sessions: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
 

@@ -5,6 +5,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.test import override_settings
 
 from catalog.services import search
@@ -44,11 +45,14 @@ def index_folder(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
     """Tests that share what is dear to start stay together when several workers run the suite.
 
     Around all other hooks: pytest-xdist reads the groups in one of them, pytest-django sorts in another.
     """
+    _leave_out_concurrent(config, items)
     _mark(items)
     yield
     items.sort(key=turn_of)
@@ -58,6 +62,15 @@ def turn_of(item: pytest.Item) -> int:
     """When this test's group begins, among the longest; the others come after them."""
     place = next((place for place in (item.path, *item.path.parents) if place in LONGEST_FIRST), None)
     return len(LONGEST_FIRST) if place is None else LONGEST_FIRST.index(place)
+
+
+def _leave_out_concurrent(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A test of transactions that meet has nothing to meet on SQLite, where one writes at a time."""
+    if settings.DATABASES["default"]["ENGINE"].endswith("postgresql"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("concurrent")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 def _mark(items: list[pytest.Item]) -> None:

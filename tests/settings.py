@@ -22,6 +22,7 @@ WHITENOISE_AUTOREFRESH = True
 WHITENOISE_USE_FINDERS = True
 # The rules of an instance on one's own machine, also where the run is on PostgreSQL.
 STDIO_ENABLED = True
+REFERENCES = ("*",)
 PRIVATE_ADDRESSES_ALLOWED = True
 NODES_KEEP_OWN_INDEX = False
 SECURE_SSL_REDIRECT = False

@@ -3,11 +3,12 @@
 import functools
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
+from django.core.serializers.json import DjangoJSONEncoder
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path, re_path
 from django.views.decorators.csrf import csrf_exempt
@@ -16,7 +17,13 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from catalog.api import routers as catalog_routers
-from catalog.domain.errors import InvalidInput, ToolSearchError, Unavailable
+from catalog.domain.errors import (
+    RETRY_AFTER_SECONDS,
+    InvalidInput,
+    OutdatedEdit,
+    ToolSearchError,
+    Unavailable,
+)
 from sessions.api.keys import router as keys_router
 from sessions.api.polling import poll_policy, poll_session
 from sessions.api.sessions import router as sessions_router
@@ -24,7 +31,7 @@ from sessions.api.snapshots import router as snapshots_router
 from sessions.api.tool_lists import router as tool_lists_router
 from sessions.domain.rates import TooManyRequests
 from toolsearch_site.openapi import add_problems
-from toolsearch_site.outages import RETRY_AFTER_SECONDS, answer_outage, is_outage
+from toolsearch_site.outages import PROBLEM_TYPE, answer_outage, is_outage
 from toolsearch_site.parsing import StrictParser
 
 logger = logging.getLogger(__name__)
@@ -79,9 +86,7 @@ def problem(
     if errors is not None:
         body["errors"] = errors
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
-    return HttpResponse(
-        json.dumps(body), status=status, content_type="application/problem+json", headers=headers
-    )
+    return HttpResponse(json.dumps(body), status=status, content_type=PROBLEM_TYPE, headers=headers)
 
 
 @api.exception_handler(ToolSearchError)
@@ -92,20 +97,38 @@ def on_engine_error(request: HttpRequest, error: ToolSearchError) -> HttpRespons
         else None
     )
     answer = problem(error.status, str(error), title=error.title, errors=errors)
-    if isinstance(error, TooManyRequests):
+    if isinstance(error, OutdatedEdit):
+        answer = _tell_outdated(answer, error)
+    elif isinstance(error, TooManyRequests):
         answer["Retry-After"] = str(error.retry_after_seconds)
     elif isinstance(error, Unavailable):
         answer["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return answer
 
 
+def _tell_outdated(answer: HttpResponse, error: OutdatedEdit) -> HttpResponse:
+    """With what has changed; of a secret only that it did."""
+    body = json.loads(answer.content)
+    body["changed"] = [
+        {"field": one.field, "by": one.actor or None, "at": one.at}
+        | ({"value": one.value} if one.is_shown else {})
+        for one in error.changed
+    ]
+    answer.content = json.dumps(body, cls=DjangoJSONEncoder).encode()
+    answer["ETag"] = f'"{error.version}"'
+    return answer
+
+
 @api.exception_handler(ValidationError)
 def on_invalid_request(request: HttpRequest, error: ValidationError) -> HttpResponse:
-    errors = [
-        {"place": ".".join(str(step) for step in item["loc"]), "message": item["msg"]}
-        for item in error.errors
-    ]
+    errors = [{"place": _place_of(item["loc"]), "message": item["msg"]} for item in error.errors]
     return problem(422, "The request cannot be understood.", title="Invalid input", errors=errors)
+
+
+def _place_of(steps: Sequence[str | int]) -> str:
+    """Where a mistake is, as the caller sees it: the second step into a body is a parameter of ours."""
+    seen = (steps[0], *steps[2:]) if steps[0] == "body" and len(steps) > 2 else steps
+    return ".".join(map(str, seen))
 
 
 @api.exception_handler(HttpError)

@@ -1,21 +1,31 @@
-"""Refuses a request that is larger than anything a form of ours sends, before a byte of it is read.
+"""Refuses a request that is larger than anything a form of ours sends, or does not say how large it is,
+before a byte of it is read.
 
 Django bounds the fields of a form but not the files in it, and no form of ours takes one.
 """
 
 from collections.abc import Callable
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+
+from catalog.callers import has_unmeasured_body
+from catalog.domain.limits import BODY_BYTES
 
 Handler = Callable[[HttpRequest], HttpResponse]
 
 
 def body_limit(get_response: Handler) -> Handler:
     def answer(request: HttpRequest) -> HttpResponse:
+        if has_unmeasured_body(request):
+            context = {
+                "status": 411,
+                "title": "Length required",
+                "message": "A request must say how long it is: one that comes in chunks is not read.",
+            }
+            return render(request, "error.html", context, status=411)
         length = str(request.META.get("CONTENT_LENGTH") or "0")
-        if length.isdigit() and int(length) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        if length.isdigit() and int(length) <= BODY_BYTES:
             return get_response(request)
         context = {"status": 413, "title": "Too large", "message": "A request has at most 1 MiB."}
         return render(request, "error.html", context, status=413)

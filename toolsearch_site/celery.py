@@ -6,6 +6,9 @@ from typing import Any
 from celery import Celery, signals
 
 from toolsearch_site.request_ids import request_id
+from toolsearch_site.undumpable import make_undumpable
+
+make_undumpable()
 
 REQUEST_ID_HEADER = "toolsearch_request_id"
 

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 from catalog.domain.values import is_storable
 from catalog.sealing import parse_keys
@@ -23,6 +23,7 @@ SAMPLE_SECRETS = ("change-me", "changeme", "django-insecure-", "your-secret", "s
 LOG_FORMS = ("lines", "json")
 METRICS_TOKEN_MIN_CHARS = 16
 NODE_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+REFERENCE_PATTERN = re.compile(r"[A-Za-z0-9_*?]{1,100}")
 HOST_PATTERN = re.compile(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\*")
 
 
@@ -64,11 +65,14 @@ class Environment:
     bench_data: Path
     stdio_enabled: bool | None
     stdio_commands: frozenset[str] | None
+    references: tuple[str, ...] | None
     private_addresses: bool | None
     behind_tls: bool | None
     connect_timeout_seconds: int
     list_timeout_seconds: int
+    client_timeout_seconds: int
     keep_searches_days: int
+    keep_gone_tools_days: int
     node: str
     connections: int
     metrics_token: str | None
@@ -78,6 +82,16 @@ class Environment:
     def is_embedded(self) -> bool:
         """Everything on this machine: no database server and no broker server."""
         return self.database is None and self.broker_url is None
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret among these settings, as it is written and as it is meant."""
+        written = [urlsplit(url).password for url in (self.broker_url, self.cache_url) if url]
+        database = self.database
+        passwords = [*((database.password, database.options.get("password")) if database else ()), *written]
+        keys = (self.secret_key, *self.former_secret_keys, *self.encryption_keys, self.metrics_token)
+        found = [one for one in (*passwords, *keys) if one]
+        return tuple(dict.fromkeys((*found, *(unquote(one) for one in written if one))))
 
 
 def read_environment(variables: Mapping[str, str]) -> Environment:
@@ -97,14 +111,23 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
         bench_data=Path(_text(variables, "TOOLSEARCH_BENCH_DATA") or "../shared/data"),
         stdio_enabled=stdio_enabled,
         stdio_commands=stdio_commands,
+        references=_read_references(variables),
         private_addresses=_read_optional_flag(variables, "TOOLSEARCH_PRIVATE_ADDRESSES"),
         behind_tls=_read_optional_flag(variables, "TOOLSEARCH_TLS"),
         connect_timeout_seconds=_read_seconds(variables, "TOOLSEARCH_CONNECT_TIMEOUT", default=60),
         list_timeout_seconds=_read_seconds(variables, "TOOLSEARCH_LIST_TIMEOUT", default=30),
+        client_timeout_seconds=_read_seconds(variables, "TOOLSEARCH_CLIENT_TIMEOUT", default=30),
         keep_searches_days=_read_number(
             variables,
             "TOOLSEARCH_KEEP_SEARCHES_DAYS",
             default=90,
+            most=LONGEST_KEEPING_DAYS,
+            what="number of days",
+        ),
+        keep_gone_tools_days=_read_number(
+            variables,
+            "TOOLSEARCH_KEEP_GONE_TOOLS_DAYS",
+            default=30,
             most=LONGEST_KEEPING_DAYS,
             what="number of days",
         ),
@@ -182,7 +205,7 @@ def _read_database(variables: Mapping[str, str]) -> DatabaseAddress | None:
     return DatabaseAddress(
         name=name,
         user=unquote(parts.username or ""),
-        password=unquote(parts.password or ""),
+        password=unquote(parts.password or "") or variables.get("PGPASSWORD", ""),
         host=options.pop("host", "") or parts.hostname or "",
         port=str(parts.port or ""),
         options=options,
@@ -196,6 +219,11 @@ def _read_url(variables: Mapping[str, str], name: str, schemes: tuple[str, ...])
     parts = _split_url(name, text, schemes)
     if not parts.hostname:
         raise BadSetting(name, f"names no host; use {schemes[0]}://host:port/…")
+    password = variables.get("REDIS_PASSWORD", "")
+    if password and parts.password is None and parts.scheme in {"redis", "rediss"}:
+        user = quote(parts.username or "", safe="")
+        host = parts.netloc.rpartition("@")[2]
+        return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}").geturl()
     return text
 
 
@@ -274,6 +302,23 @@ def _read_stdio(variables: Mapping[str, str]) -> tuple[bool | None, frozenset[st
     if not all(commands):
         raise BadSetting("TOOLSEARCH_STDIO", "has an empty entry; use on, off or a list of commands: npx,uvx")
     return True, frozenset(commands)
+
+
+def _read_references(variables: Mapping[str, str]) -> tuple[str, ...] | None:
+    """Globs of the variables that `${NAME}` in a server's settings may stand for; `none` allows none."""
+    text = _text(variables, "TOOLSEARCH_REFERENCES")
+    if not text:
+        return None
+    if text.lower() == "none":
+        return ()
+    globs = tuple(glob.strip() for glob in text.split(","))
+    for glob in globs:
+        if not REFERENCE_PATTERN.fullmatch(glob):
+            raise BadSetting(
+                "TOOLSEARCH_REFERENCES",
+                f"'{glob[:40]}' is not a variable's name; use none, or names and globs: GITHUB_TOKEN,MCP_*",
+            )
+    return globs
 
 
 def _read_node(variables: Mapping[str, str]) -> str:

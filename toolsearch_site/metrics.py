@@ -10,12 +10,12 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector
 
 from catalog.callers import ADMIN_KEY, read_bearer
 from catalog.domain.errors import ToolSearchError
 from catalog.services import reindex
 from toolsearch_site.api import on_engine_error
+from toolsearch_site.shared_counts import SharedCounts
 from toolsearch_site.system import System, read_system
 
 Answer = Callable[[HttpRequest], HttpResponse]
@@ -26,9 +26,12 @@ KINDS = {"tools": "poll", "search": "search"}
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"})
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
-settings.METRICS_FOLDER.mkdir(mode=0o700, parents=True, exist_ok=True)
-REQUESTS = Counter("toolsearch_requests", "Requests answered.", ["kind", "method", "status"])
-SECONDS = Histogram("toolsearch_request_seconds", "Time to the answer.", ["kind"], buckets=BUCKETS)
+_own = CollectorRegistry()
+REQUESTS = Counter("toolsearch_requests", "Requests answered.", ["kind", "method", "status"], registry=_own)
+SECONDS = Histogram(
+    "toolsearch_request_seconds", "Time to the answer.", ["kind"], buckets=BUCKETS, registry=_own
+)
+counts = SharedCounts(settings.METRICS_FOLDER, (REQUESTS, SECONDS))
 
 
 def measured(get_response: Answer) -> Answer:
@@ -41,8 +44,7 @@ def measured(get_response: Answer) -> Answer:
         response = get_response(request)
         match = request.resolver_match
         kind = _kind_of(match.route) if match else "file"
-        method = request.method if request.method in METHODS else "other"
-        count(kind, method, response.status_code, seconds=time.perf_counter() - started)
+        count(kind, _method_of(request.method), response.status_code, seconds=time.perf_counter() - started)
         return response
 
     return answer
@@ -50,8 +52,19 @@ def measured(get_response: Answer) -> Answer:
 
 def count(kind: str, method: str, status: int, *, seconds: float) -> None:
     """One answer that was given."""
+    counts.keep_writing()
     _counter(kind, method, status).inc()
     _timer(kind).observe(seconds)
+
+
+def count_refusal(method: str, status: int) -> None:
+    """A request that was refused before the site saw it, or whose answer was not given."""
+    counts.keep_writing()
+    _counter("refused", _method_of(method), status).inc()
+
+
+def _method_of(method: str | None) -> str:
+    return method if method in METHODS else "other"
 
 
 @cache
@@ -72,7 +85,7 @@ def show_metrics(request: HttpRequest) -> HttpResponse:
     except ToolSearchError as refusal:
         return on_engine_error(request, refusal)
     registry = CollectorRegistry()
-    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    registry.register(counts)
     registry.register(Standing())
     return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
 

@@ -4,6 +4,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from pathlib import Path
 
 from django.conf import settings
 
@@ -13,9 +14,12 @@ PYTHON = sys.executable
 CELERY = (PYTHON, "-m", "celery", "--app", "toolsearch_site", "--quiet")
 SCHEDULER = (*CELERY, "beat", "--pidfile", "", "--loglevel", "INFO")
 FOLLOWER = "follower"
-GRANIAN = (PYTHON, "-m", "granian", "toolsearch_site.wsgi:application", "--interface", "wsgi", "--no-ws")
+UNDUMPABLE = (PYTHON, str(Path(__file__).with_name("undumpable.py")))  # the other parts see to it themselves
+WEB_SERVER = (*UNDUMPABLE, "toolsearch_site.granian_server")
+# Of a web process those that work at once; the others wait for slow clients.
 WEB_THREADS, REFRESH_THREADS = 4, 8
-# Of a process with threads: one for each, and for what it writes or renews beside them.
+PLACES_FOR_POLLS = 1  # see `slow_clients.py`
+# Of a process with threads: one for each that works, and for what it writes or renews beside them.
 CONNECTIONS_BESIDE_THREADS = 2
 
 
@@ -54,13 +58,11 @@ def _follow_command() -> tuple[str, ...]:
 
 
 def _web(host: str, port: int, processes: int) -> Part:
-    listen = ("--host", host, "--port", str(port))
-    size = ("--workers", str(processes), "--blocking-threads", str(WEB_THREADS))
     return Part(
         "web",
-        (*GRANIAN, *listen, *size, "--respawn-failed-workers"),  # in place of a process of its own that died
+        (*WEB_SERVER, "--host", host, "--port", str(port), "--processes", str(processes)),
         orphan_signal=signal.SIGTERM,  # lets the server take its processes with it
-        connections=WEB_THREADS + CONNECTIONS_BESIDE_THREADS,
+        connections=WEB_THREADS + PLACES_FOR_POLLS + CONNECTIONS_BESIDE_THREADS,
     )
 
 

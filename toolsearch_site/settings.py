@@ -1,13 +1,16 @@
 """Django's settings: the same code embedded on one machine and on many, with other parts plugged in."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 from csp.constants import NONE, SELF
 from kombu.entity import Queue
 
-from catalog.sealing import derive_key, read_or_create_key
+from catalog.domain.limits import CONFIG_BODY_BYTES
+from catalog.sealing import derive_key, make_key, read_or_create_key
+from toolsearch_site.embedded_file import holds_sealed_rows
 from toolsearch_site.environment import BadSetting, Environment, read_environment
 from toolsearch_site.logs import logging_settings
 from toolsearch_site.pooled import PooledConnection
@@ -28,11 +31,34 @@ DATA_FOLDER = ENVIRONMENT.data_folder
 DEBUG = ENVIRONMENT.debug
 ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts)
 
-SECRET_KEY = ENVIRONMENT.secret_key or read_or_create_key(DATA_FOLDER / "secret.key")
+SQLITE_FILE = DATA_FOLDER / "toolsearch.sqlite3"
+ENCRYPTION_KEY_FILE = DATA_FOLDER / "encryption.key"
+
+
+def _read_key_or_stop(path: Path) -> str:
+    try:
+        return read_or_create_key(path)
+    except ValueError as problem:
+        raise SystemExit(f"toolsearch: {problem}") from None
+
+
+IS_ENCRYPTION_KEY_LOST = (
+    EMBEDDED
+    and not ENVIRONMENT.encryption_keys
+    and not ENCRYPTION_KEY_FILE.exists()
+    and holds_sealed_rows(SQLITE_FILE)
+)
+if IS_ENCRYPTION_KEY_LOST and sys.argv[1:2] == ["up"]:  # other commands, a backup among them, need no key
+    raise SystemExit(
+        f"toolsearch: {ENCRYPTION_KEY_FILE} is missing, and the database holds what was sealed with that key:"
+        " put the file back, or set TOOLSEARCH_ENCRYPTION_KEY (docs/operations.md says how to go on without)"
+    )
+SECRET_KEY = ENVIRONMENT.secret_key or _read_key_or_stop(DATA_FOLDER / "secret.key")
 SECRET_KEY_FALLBACKS = list(ENVIRONMENT.former_secret_keys)
 ENCRYPTION_KEYS = ENVIRONMENT.encryption_keys or (
     # Nodes share no folder, but they share the secret key: what one seals the others can open.
-    (read_or_create_key(DATA_FOLDER / "encryption.key"),)
+    # A lost key is not replaced behind the operator's back: what a command needs one for gets a passing one.
+    (make_key() if IS_ENCRYPTION_KEY_LOST else _read_key_or_stop(ENCRYPTION_KEY_FILE),)
     if EMBEDDED
     else tuple(derive_key(secret) for secret in (SECRET_KEY, *SECRET_KEY_FALLBACKS))
 )
@@ -101,7 +127,6 @@ TEMPLATES = [
 
 # Write-ahead log and immediate transactions: readers never wait for a writer, and a transaction that reads
 # before it writes waits for its turn instead of failing at once with "database is locked".
-SQLITE_FILE = DATA_FOLDER / "toolsearch.sqlite3"
 SQLITE = {
     "ENGINE": "django.db.backends.sqlite3",
     "NAME": SQLITE_FILE,
@@ -214,6 +239,11 @@ CELERY_BEAT_SCHEDULE = {
     "seal-changes": {"task": "catalog.seal_changes", "schedule": 10.0, "options": {"expires": 30}},
     "prune-history": {"task": "catalog.prune_history", "schedule": 3600.0, "options": {"expires": 600}},
     "expire-sessions": {"task": "sessions.expire_sessions", "schedule": 60.0, "options": {"expires": 60}},
+    "clear-expired-sign-ins": {
+        "task": "toolsearch_site.clear_expired_sign_ins",
+        "schedule": 3600.0,
+        "options": {"expires": 600},
+    },
     "prune-searches": {"task": "sessions.prune_searches", "schedule": 3600.0, "options": {"expires": 600}},
 }
 CELERY_BEAT_SCHEDULER = "toolsearch_site.scheduler:SoleScheduler"
@@ -272,7 +302,10 @@ CONTENT_SECURITY_POLICY = {
         "frame-ancestors": [NONE],
     }
 }
-DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+# The most that any request may have; `largest_body_bytes` says what each may.
+DATA_UPLOAD_MAX_MEMORY_SIZE = CONFIG_BODY_BYTES
+# For a whole request to arrive, and for any progress in reading the answer.
+CLIENT_TIMEOUT_SECONDS = ENVIRONMENT.client_timeout_seconds
 
 # --- What is kept of agents' sessions ---------------------------------------------------------------------
 
@@ -282,11 +315,23 @@ WRITE_BEHIND_SECONDS = 1.0
 KEEP_SEARCHES_DAYS = ENVIRONMENT.keep_searches_days
 # Of all policies and keys together; a policy's own limit is its `max_sessions`.
 MAX_SESSIONS = 1_000_000
+# What the sessions of one key may bring along together, built-ins and lists of visible tools, as JSON.
+MAX_KEY_BYTES = 256_000_000
+
+# --- What is kept of servers' tools ------------------------------------------------------------------------
+
+# Of a tool that its server no longer lists and on which nobody has set anything.
+KEEP_GONE_TOOLS_DAYS = ENVIRONMENT.keep_gone_tools_days
 
 # --- What the worker may reach --------------------------------------------------------------------------
 
 STDIO_ENABLED = EMBEDDED if ENVIRONMENT.stdio_enabled is None else ENVIRONMENT.stdio_enabled
 STDIO_COMMANDS = ENVIRONMENT.stdio_commands
+# Variables that `${NAME}` in a server's settings may stand for, and what no such variable may hold.
+REFERENCES = (("*",) if EMBEDDED else ()) if ENVIRONMENT.references is None else ENVIRONMENT.references
+OWN_SECRETS = tuple(
+    dict.fromkeys((SECRET_KEY, *SECRET_KEY_FALLBACKS, *ENCRYPTION_KEYS, *ENVIRONMENT.secrets))
+)
 PRIVATE_ADDRESSES_ALLOWED = (
     EMBEDDED if ENVIRONMENT.private_addresses is None else ENVIRONMENT.private_addresses
 )
@@ -311,6 +356,4 @@ INDEX_FOLDER = DATA_FOLDER / "index"
 NODES_KEEP_OWN_INDEX = not EMBEDDED
 METRICS_TOKEN = ENVIRONMENT.metrics_token
 METRICS_FOLDER = DATA_FOLDER / "metrics"
-# Where the processes of a node add up what they count; prometheus_client looks at it when it is imported.
-os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(METRICS_FOLDER)
 BENCH_DATA = ENVIRONMENT.bench_data

@@ -61,26 +61,36 @@ class _Shelf:
             self._kept.pop(asked, None)
 
 
-def unchanged_first(application: Application) -> Application:
+class UnchangedFirst:
     """Wraps the site's WSGI application."""
-    shelf = _Shelf()
 
-    def answer(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._shelf = _Shelf()
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         tag = environ.get("HTTP_IF_NONE_MATCH")
         if tag is None or environ["REQUEST_METHOD"] != "GET":
-            return application(environ, start_response)
+            return self._application(environ, start_response)
         started = time.perf_counter()
         key_text = bearer_of(environ)
         asked = _read_asked(environ, key_text)
-        kept = shelf.find(asked)
+        kept = self._shelf.find(asked)
         if kept is None or kept.tag != tag or not _is_in_force(kept.unchanged, key_text):
-            shelf.drop(asked)  # or the next such poll would be read twice again
-            return application(environ, _keeping(shelf, asked, environ, start_response))
+            self._shelf.drop(asked)  # or the next such poll would be read twice again
+            return self._application(environ, _keeping(self._shelf, asked, environ, start_response))
         start_response(STATUS_LINE, [*kept.headers, (request_ids.HEADER, request_ids.choose_id(environ))])
         metrics.count("poll", "GET", HTTPStatus.NOT_MODIFIED, seconds=time.perf_counter() - started)
         return []
 
-    return answer
+    def is_repeated_poll(self, environ: Environ) -> bool:
+        """Whether this very poll was told before that nothing is new: mostly one read answers it again."""
+        kept = self._shelf.find(_read_asked(environ, bearer_of(environ)))
+        return (
+            kept is not None
+            and kept.tag == environ.get("HTTP_IF_NONE_MATCH")
+            and environ["REQUEST_METHOD"] == "GET"
+        )
 
 
 def _read_asked(environ: Environ, key_text: str) -> Asked:
@@ -94,6 +104,7 @@ def _read_asked(environ: Environ, key_text: str) -> Asked:
         keys.read_prefix(key_text),
         find("wsgi.url_scheme"),
         find("HTTP_X_FORWARDED_PROTO"),
+        find("HTTP_HOST"),  # which may be none of ours
         find("CONTENT_TYPE"),  # whose charset Django reads the query string with
     )
 

@@ -10,10 +10,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django.views.defaults import server_error as plain_server_error
 
-from catalog.access import Role, role_required
+from catalog.access import Role, role_of, role_required
 from catalog.selectors import (
     changes,
-    costs,
     health,
     policies,
     saved_queries,
@@ -25,7 +24,7 @@ from catalog.selectors import (
 from catalog.services.changes import SYSTEM
 from catalog.views.pages import render_page, wants_part
 from sessions.domain.over_time import Period
-from sessions.reading import activity
+from sessions.reading import activity, costs
 from sessions.views.seen import NOTHING_NEW, has_seen
 from toolsearch_site.outages import answer_outage, is_outage
 
@@ -42,7 +41,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "cost": costs.read_cost(policy, sums),
         "health": health.read_health(),
         "troubled": servers.servers_needing_attention(now=timezone.now()),
-        "changes": changes.recent_changes(),
+        "changes": changes.recent_changes(with_keys=role_of(request.user) >= Role.ADMIN),
         "saved_counts": saved_queries.count_saved(),
     }
     if not wants_part(request):

@@ -8,7 +8,8 @@ from ninja import Body, Router
 from catalog.callers import ADMIN_KEY, caller_of
 from catalog.domain import dialects
 from catalog.domain.dialects import Dialect
-from catalog.schemas import ConfigOut, ImportOut, Text
+from catalog.request_bodies import Text
+from catalog.schemas import ConfigOut, ImportOut
 from catalog.services import config
 from catalog.tasks import wake_workers_on_commit
 
@@ -39,9 +40,12 @@ def import_config(
         dialect=plan.dialect,
         added=list(plan.added),
         changed=list(plan.changed),
+        replaced=list(plan.replaced),
         unchanged=list(plan.unchanged),
         policy=plan.policy,
         policy_changes=dict(plan.policy_changes),
+        ignored={name: list(keys) for name, keys in plan.ignored.items()},
+        disabled=list(plan.disabled),
     )
 
 

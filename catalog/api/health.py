@@ -3,10 +3,9 @@
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
+from catalog.domain.errors import RETRY_AFTER_SECONDS
 from catalog.schemas import HealthOut
 from catalog.selectors import health
-
-RETRY_AFTER_SECONDS = 2
 
 router = Router(tags=["health"])
 
@@ -26,6 +25,7 @@ def get_health(request: HttpRequest, response: HttpResponse) -> Status[HealthOut
         index=found.index,
         worker=found.worker,
         decisions=found.decisions,
+        disk=found.disk,
     )
     if not found.can_serve:
         response["Retry-After"] = str(RETRY_AFTER_SECONDS)

@@ -2,12 +2,14 @@
 
 from typing import Annotated
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Path, Router, Status
 
+from catalog.api.preconditions import precondition_of, send_version
 from catalog.callers import ADMIN_KEY, ANY_KEY, caller_of
 from catalog.models import ModelSupport
-from catalog.schemas import ModelIn, ModelListOut, ModelOut
+from catalog.schemas import ModelIn, ModelListOut, ModelOut, ModelPatchIn
+from catalog.selectors.models import find_model
 from catalog.services import model_support
 
 router = Router(tags=["models"], auth=ANY_KEY)
@@ -25,8 +27,14 @@ def list_models(request: HttpRequest) -> ModelListOut:
     "/models", operation_id="create_model", summary="Add a row", response={201: ModelOut}, auth=ADMIN_KEY
 )
 def create_model(request: HttpRequest, wanted: ModelIn) -> Status[ModelOut]:
-    row = model_support.save_model(**wanted.dict(), actor=caller_of(request).actor)
+    row = model_support.save_model(**wanted.model_dump(), actor=caller_of(request).actor)
     return Status(201, ModelOut.from_orm(row))
+
+
+@router.get("/models/{int:model_id}", operation_id="get_model", summary="One row", response=ModelOut)
+def get_model(request: HttpRequest, response: HttpResponse, model_id: Id) -> ModelOut:
+    """Its `ETag` is for the `If-Match` of a change."""
+    return _answer(response, find_model(model_id))
 
 
 @router.put(
@@ -36,9 +44,36 @@ def create_model(request: HttpRequest, wanted: ModelIn) -> Status[ModelOut]:
     response=ModelOut,
     auth=ADMIN_KEY,
 )
-def change_model(request: HttpRequest, model_id: Id, wanted: ModelIn) -> ModelOut:
-    row = model_support.save_model(**wanted.dict(), actor=caller_of(request).actor, model_id=model_id)
-    return ModelOut.from_orm(row)
+def change_model(request: HttpRequest, response: HttpResponse, model_id: Id, wanted: ModelIn) -> ModelOut:
+    """The row becomes what is given. `If-Match` as for PATCH."""
+    row = model_support.save_model(
+        **wanted.model_dump(),
+        actor=caller_of(request).actor,
+        model_id=model_id,
+        if_unchanged=precondition_of(request),
+    )
+    return _answer(response, row)
+
+
+@router.patch(
+    "/models/{int:model_id}",
+    operation_id="patch_model",
+    summary="Change fields of a row",
+    response=ModelOut,
+    auth=ADMIN_KEY,
+)
+def patch_model(request: HttpRequest, response: HttpResponse, model_id: Id, wanted: ModelPatchIn) -> ModelOut:
+    """Fields that are left out stay, and so does what is null; a `context_window` of null is taken away.
+
+    With an `If-Match` that no longer holds nothing is changed, and a 412 tells what has changed.
+    """
+    row = model_support.change_model(
+        model_id=model_id,
+        changed=wanted.changes(),
+        actor=caller_of(request).actor,
+        if_unchanged=precondition_of(request),
+    )
+    return _answer(response, row)
 
 
 @router.delete(
@@ -51,3 +86,8 @@ def change_model(request: HttpRequest, model_id: Id, wanted: ModelIn) -> ModelOu
 def delete_model(request: HttpRequest, model_id: Id) -> Status[None]:
     model_support.delete_model(model_id=model_id, actor=caller_of(request).actor)
     return Status(204, None)
+
+
+def _answer(response: HttpResponse, row: ModelSupport) -> ModelOut:
+    send_version(response, model_support.version_of(row))
+    return ModelOut.from_orm(row)

@@ -3,15 +3,19 @@
 from dataclasses import asdict
 from typing import Annotated, Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Body, Router, Status
 
+from catalog.api.preconditions import precondition_of, send_version
 from catalog.callers import ADMIN_KEY, caller_of
 from catalog.domain.decide import Decision
 from catalog.domain.errors import InvalidInput
 from catalog.domain.flips import Flip
+from catalog.domain.problems import Problems
 from catalog.domain.thresholds import Measure
+from catalog.domain.values import name_type
 from catalog.models import Policy
+from catalog.request_bodies import Text
 from catalog.schemas import (
     DecisionOut,
     FlipOut,
@@ -21,7 +25,6 @@ from catalog.schemas import (
     PreviewIn,
     PreviewOut,
     RollBackIn,
-    Text,
     VersionListOut,
     VersionOut,
 )
@@ -34,6 +37,8 @@ from catalog.tasks import wake_workers_on_commit
 router = Router(tags=["policies"], auth=ADMIN_KEY)
 
 Fields = dict[str, Any]
+# What an answer has beside the policy's fields, so that it can be sent back.
+ANSWER_ONLY = ("version", "fields")
 CREATE_EXAMPLE = {"slug": "coding", "mode": "auto", "threshold_unit": "tools", "threshold": 20}
 
 
@@ -48,26 +53,36 @@ def create_policy(
     fields: Annotated[Fields, Body(examples=[CREATE_EXAMPLE])],
 ) -> Status[PolicyOut]:
     """Fields in snake_case or camelCase; those left out take their defaults."""
-    made = policies.create_policy(wanted=fields, actor=caller_of(request).actor)
+    made = policies.create_policy(wanted=_read_fields(fields), actor=caller_of(request).actor)
     wake_workers_on_commit()
     return Status(201, _describe(made))
 
 
 @router.get("/policies/{slug}", operation_id="get_policy", summary="One policy", response=PolicyOut)
-def get_policy(request: HttpRequest, slug: Text) -> PolicyOut:
-    return _describe(find_policy(slug))
+def get_policy(request: HttpRequest, response: HttpResponse, slug: Text) -> PolicyOut:
+    """Its `ETag` is for the `If-Match` of a change."""
+    return _answer(response, find_policy(slug))
 
 
 @router.patch("/policies/{slug}", operation_id="change_policy", summary="Change a policy", response=PolicyOut)
 def change_policy(
     request: HttpRequest,
+    response: HttpResponse,
     slug: Text,
     fields: Annotated[Fields, Body(examples=[{"mode": "auto", "threshold": 20000}])],
 ) -> PolicyOut:
-    """Fields left out stay; null takes a field back to its default."""
-    policies.change_policy(policy=find_policy(slug), changed=fields, actor=caller_of(request).actor)
+    """Fields left out stay; null takes a field back to its default.
+
+    With an `If-Match` that no longer holds nothing is changed, and a 412 tells what has changed.
+    """
+    policies.change_policy(
+        policy=find_policy(slug),
+        changed=_read_fields(fields),
+        actor=caller_of(request).actor,
+        if_unchanged=precondition_of(request),
+    )
     wake_workers_on_commit()
-    return _describe(find_policy(slug))
+    return _answer(response, find_policy(slug))
 
 
 @router.delete(
@@ -97,11 +112,16 @@ def list_versions(request: HttpRequest, slug: Text) -> VersionListOut:
     summary="Make a policy what it was",
     response=PolicyOut,
 )
-def roll_back(request: HttpRequest, slug: Text, wanted: RollBackIn) -> PolicyOut:
-    """That is a change too, and can be rolled back."""
-    policies.roll_back(policy=find_policy(slug), number=wanted.version, actor=caller_of(request).actor)
+def roll_back(request: HttpRequest, response: HttpResponse, slug: Text, wanted: RollBackIn) -> PolicyOut:
+    """That is a change too, and can be rolled back. `If-Match` as for other changes."""
+    policies.roll_back(
+        policy=find_policy(slug),
+        number=wanted.version,
+        actor=caller_of(request).actor,
+        if_unchanged=precondition_of(request),
+    )
     wake_workers_on_commit()
-    return _describe(find_policy(slug))
+    return _answer(response, find_policy(slug))
 
 
 @router.post(
@@ -111,11 +131,37 @@ def roll_back(request: HttpRequest, slug: Text, wanted: RollBackIn) -> PolicyOut
     response=PreviewOut,
 )
 def preview_policy(request: HttpRequest, slug: Text, wanted: PreviewIn) -> PreviewOut:
-    """A dry run: which tools and tokens a change would flip. Nothing is saved."""
-    if "slug" in wanted.policy:
+    """A dry run: which tools and tokens a change would flip. Nothing is saved.
+
+    It takes what PATCH takes, beside it changes of servers and tools.
+    """
+    fields = _join(_read_fields(wanted.model_extra or {}), wanted.policy)
+    if fields.get("slug", slug) != slug:
         raise InvalidInput.at("policy.slug", "cannot be changed: agents know the policy by it")
-    proposal = Proposal(policy=wanted.policy, servers=wanted.servers, tools=wanted.tools)
+    proposal = Proposal(policy=fields, servers=wanted.servers, tools=wanted.tools)
     return _describe_preview(preview(policy=find_policy(slug), proposal=proposal))
+
+
+def _read_fields(body: Fields) -> Fields:
+    """A policy's fields, given by themselves or, as an answer has them, below `fields`."""
+    shown = body.get("fields", {})
+    if not isinstance(shown, dict):
+        raise InvalidInput.at("fields", f"must be an object, not {name_type(shown)}")
+    return _join({name: value for name, value in body.items() if name not in ANSWER_ONLY}, shown)
+
+
+def _join(fields: Fields, others: Fields) -> Fields:
+    problems = Problems()
+    for name in fields.keys() & others.keys():
+        if fields[name] != others[name]:
+            problems.add(f"policy.{name}", "is given twice, with two values")
+    problems.raise_if_any()
+    return {**fields, **others}
+
+
+def _answer(response: HttpResponse, policy: Policy) -> PolicyOut:
+    send_version(response, policies.version_of(policy))
+    return _describe(policy)
 
 
 def _describe(policy: Policy) -> PolicyOut:

@@ -7,7 +7,7 @@ from ninja import Field, Schema
 
 from catalog.domain.choices import Approval
 from catalog.domain.marking import MarkKind
-from catalog.schemas import Text, example
+from catalog.request_bodies import BodyIn, Text, example
 from catalog.selectors.review import Waiting
 
 MOST_AT_ONCE = 500
@@ -87,7 +87,7 @@ class ReviewQuery(Schema):
     cursor: Text | None = None
 
 
-class ApproveIn(Schema):
+class ApproveIn(BodyIn):
     """Tools by qualified name, each with the digest of the form that was looked at."""
 
     model_config = example({"tools": {"mcp__weather__get_forecast": DIGEST}})

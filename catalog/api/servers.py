@@ -2,18 +2,20 @@
 
 from typing import Any
 
-from django.db import transaction
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
 
+from catalog.api.preconditions import precondition_of, send_version
 from catalog.api.tools import seen_by
 from catalog.callers import ADMIN_KEY, ANY_KEY, Caller, caller_of
 from catalog.domain import dialects
 from catalog.domain.choices import Kind, Transport
 from catalog.domain.dialects.secrets import hide_secrets
 from catalog.domain.dialects.servers import render_server
-from catalog.domain.errors import Conflict
+from catalog.domain.errors import Conflict, InvalidInput
+from catalog.domain.problems import Problems
 from catalog.models import Server
+from catalog.request_bodies import Text
 from catalog.schemas import (
     ServerFieldsIn,
     ServerIn,
@@ -21,13 +23,13 @@ from catalog.schemas import (
     ServerOut,
     ServerPatchIn,
     SettingsOut,
-    Text,
 )
 from catalog.sealing import SealBroken
 from catalog.selectors import rest
 from catalog.selectors.rest import ServerWithSizes
 from catalog.selectors.servers import find_server
 from catalog.services import config, server_settings, servers, snapshots
+from catalog.services.writing import catalog_writing
 from catalog.tasks import wake_workers_on_commit
 
 router = Router(tags=["servers"], auth=ANY_KEY)
@@ -48,9 +50,12 @@ def list_servers(
 
 
 @router.get("/servers/{path:name}", operation_id="get_server", summary="One server", response=ServerOut)
-def get_server(request: HttpRequest, name: Text) -> ServerOut:
+def get_server(request: HttpRequest, response: HttpResponse, name: Text) -> ServerOut:
+    """Its `ETag` is for the `If-Match` of a change."""
     caller = caller_of(request)
-    return describe_server(rest.read_server(name, policy=seen_by(caller)), caller)
+    found = rest.read_server(name, policy=seen_by(caller))
+    send_version(response, servers.version_of(found.server))
+    return describe_server(found, caller)
 
 
 @router.post(
@@ -62,9 +67,12 @@ def get_server(request: HttpRequest, name: Text) -> ServerOut:
 )
 def create_server(request: HttpRequest, wanted: ServerIn) -> Status[ServerOut]:
     """By `command` or `url`, whose tools are then asked for; or a snapshot, with its `tools`."""
-    if Server.objects.filter(name=wanted.name).exists():
-        raise Conflict(f"There is a server named {wanted.name} already.")
-    return Status(201, _store(caller_of(request), wanted.name, wanted))
+    caller = caller_of(request)
+    prepared = _prepare(caller, wanted.name, wanted)
+    with catalog_writing():
+        if Server.objects.filter(name=wanted.name).exists():
+            raise Conflict(f"There is a server named {wanted.name} already.")
+        return Status(201, _store(caller, wanted.name, wanted, prepared))
 
 
 @router.patch(
@@ -74,10 +82,25 @@ def create_server(request: HttpRequest, wanted: ServerIn) -> Status[ServerOut]:
     response=ServerOut,
     auth=ADMIN_KEY,
 )
-def change_server(request: HttpRequest, name: Text, wanted: ServerPatchIn) -> ServerOut:
-    """Fields that are left out stay; a secret sent back as its `${NAME}` stays too."""
-    find_server(name)
-    return _store(caller_of(request), name, wanted)
+def change_server(
+    request: HttpRequest, response: HttpResponse, name: Text, wanted: ServerPatchIn
+) -> ServerOut:
+    """Fields that are left out stay; a secret sent back as its `${NAME}` stays too.
+
+    Where scheme, host or port of the address changes, or the command or its arguments, the variables and
+    headers have to be given again, with their values. With an `If-Match` that no longer holds nothing is
+    changed, and a 412 tells what has changed.
+    """
+    known = find_server(name)
+    if wanted.name not in (None, known.name):
+        raise InvalidInput.at("name", "cannot be changed: agents know the server's tools by it")
+    caller = caller_of(request)
+    prepared = _prepare(caller, known.name, wanted)
+    with catalog_writing():
+        servers.require_current(server=find_server(name), if_unchanged=precondition_of(request))
+        stored = _store(caller, known.name, wanted, prepared)
+        send_version(response, servers.version_of(find_server(name)))
+    return stored
 
 
 @router.delete(
@@ -97,6 +120,7 @@ def describe_server(found: ServerWithSizes, caller: Caller) -> ServerOut:
     server = found.server
     return ServerOut(
         name=server.name,
+        address=server.address,
         kind=Kind(server.kind),
         transport=Transport(server.transport),
         enabled=server.enabled,
@@ -120,30 +144,56 @@ def _describe_settings(server: Server) -> SettingsOut:
     return SettingsOut.model_validate({"refreshIntervalSeconds": server.refresh_interval_seconds, **address})
 
 
-@transaction.atomic
-def _store(caller: Caller, name: str, wanted: ServerFieldsIn) -> ServerOut:
-    sent = {field: getattr(wanted, field) for field in wanted.model_fields_set if field != "name"}
-    if wanted.tools is not None:
-        snapshots.import_snapshots(definitions_by_server={name: wanted.tools}, actor=caller.actor)
-    elif _changes_address(sent) or not Server.objects.filter(name=name).exists():
+def _prepare(caller: Caller, name: str, wanted: ServerFieldsIn) -> list[snapshots.PreparedSnapshot]:
+    """What takes long of storing a snapshot, before the catalog is held. Empty where no tools are given."""
+    if wanted.tools is None:
+        return []
+    sent = wanted.given()
+    problems = Problems()
+    for field in ADDRESS_FIELDS:
+        if sent.get(field):
+            problems.add(field, "cannot be given with tools: a server has an address, or it is a snapshot")
+    if sent.get("transport") not in (None, Transport.SNAPSHOT):
+        problems.add("transport", "is snapshot where tools are given")
+    problems.raise_if_any()
+    return snapshots.prepare_snapshots(
+        definitions_by_server={name: wanted.tools}, actor=caller.actor, kind=wanted.kind
+    )
+
+
+@catalog_writing()
+def _store(
+    caller: Caller, name: str, wanted: ServerFieldsIn, prepared: list[snapshots.PreparedSnapshot]
+) -> ServerOut:
+    sent = wanted.given()
+    if prepared:
+        snapshots.store_snapshots(prepared=prepared, actor=caller.actor, kind=wanted.kind)
+    elif _changes_address(name, sent):
         _store_address(caller, name, sent)
-    _store_settings(caller, find_server(name), wanted)
+    server = Server.objects.get(name=name)
+    _store_settings(caller, server, sent)
     wake_workers_on_commit()
-    return describe_server(rest.read_server(name, policy=None), caller)
+    return describe_server(rest.read_server(server.address, policy=None), caller)
 
 
-def _store_settings(caller: Caller, server: Server, wanted: ServerFieldsIn) -> None:
-    actor, seconds = caller.actor, wanted.refreshIntervalSeconds
-    if "deferLoading" in wanted.model_fields_set:
-        servers.set_defer_loading(server=server, defer_loading=wanted.deferLoading, actor=actor)
-    if wanted.enabled is not None:
-        server_settings.set_enabled(server=server, enabled=wanted.enabled, actor=actor)
+def _store_settings(caller: Caller, server: Server, sent: dict[str, Any]) -> None:
+    actor, seconds = caller.actor, sent.get("refreshIntervalSeconds")
+    if "deferLoading" in sent:
+        servers.set_defer_loading(server=server, defer_loading=sent["deferLoading"], actor=actor)
+    if sent.get("enabled") is not None:
+        server_settings.set_enabled(server=server, enabled=sent["enabled"], actor=actor)
+    if sent.get("kind") is not None:
+        server_settings.set_kind(server=server, kind=sent["kind"], actor=actor)
     if seconds is not None:
         servers.set_refresh_interval(server=server, seconds=seconds, actor=actor)
 
 
-def _changes_address(sent: dict[str, Any]) -> bool:
-    return any(sent.get(field) is not None for field in (*ADDRESS_FIELDS, "transport"))
+def _changes_address(name: str, sent: dict[str, Any]) -> bool:
+    """Whether the server is new, or is given another transport, or any part of an address."""
+    known = Server.objects.filter(name=name).first()
+    if known is None or any(sent.get(field) is not None for field in ADDRESS_FIELDS):
+        return True
+    return sent.get("transport") not in (None, known.transport)
 
 
 def _store_address(caller: Caller, name: str, sent: dict[str, Any]) -> None:
@@ -152,13 +202,15 @@ def _store_address(caller: Caller, name: str, sent: dict[str, Any]) -> None:
     entry |= {field: value for field, value in sent.items() if field in ADDRESS_FIELDS and value is not None}
     if sent.get("transport") is not None:
         entry["type"] = str(sent["transport"])
+    entry |= {field: sent[field] for field in ("enabled", "kind") if sent.get(field) is not None}
     if sent.get("command") or sent.get("url"):
         gone = ("url", "headers") if sent.get("command") else ("command", "args", "env")
         entry = {field: value for field, value in entry.items() if field not in gone or field in sent}
     parsed = dialects.parse({"mcpServers": {name: entry}})
-    config.import_config(config=parsed, policy_slug=caller.policy.slug, actor=caller.actor)
+    left_out = frozenset(field for field in ADDRESS_FIELDS if sent.get(field) is None)
+    config.import_config(config=parsed, policy_slug=caller.policy.slug, actor=caller.actor, left_out=left_out)
 
 
 def _known_entry(name: str) -> dict[str, Any]:
-    server = Server.objects.filter(name=name).exclude(transport=Transport.SNAPSHOT).first()
+    server = Server.objects.filter(name=name).first()
     return render_server(hide_secrets(servers.read_entry(server))) if server else {}

@@ -2,14 +2,16 @@
 
 from dataclasses import replace
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
+from catalog.api.preconditions import precondition_of, send_version
 from catalog.callers import ADMIN_KEY, ANY_KEY, Caller, caller_of
 from catalog.domain.choices import Kind, Loading
 from catalog.models import Policy
 from catalog.models.tools import State
-from catalog.schemas import DecisionOut, SizeOut, Text, ToolIn, ToolOut, ToolPageOut, ToolQuery
+from catalog.request_bodies import Text
+from catalog.schemas import DecisionOut, SizeOut, ToolIn, ToolOut, ToolPageOut, ToolQuery
 from catalog.selectors import rest
 from catalog.selectors.rest import ToolPage, ToolWithDecisions
 from catalog.selectors.tools import ToolFilter, find_tool
@@ -34,9 +36,9 @@ def list_tools(request: HttpRequest, asked: Query[ToolQuery]) -> ToolPageOut:
 
 
 @router.get("/tools/{name}", operation_id="get_tool", summary="One tool", response=ToolOut)
-def get_tool(request: HttpRequest, name: Text) -> ToolOut:
-    """By qualified name."""
-    return describe_tool(rest.read_tool(name, policy=seen_by(caller_of(request))))
+def get_tool(request: HttpRequest, response: HttpResponse, name: Text) -> ToolOut:
+    """By qualified name. Its `ETag` is for the `If-Match` of a change."""
+    return _answer(response, rest.read_tool(name, policy=seen_by(caller_of(request))))
 
 
 @router.patch(
@@ -46,7 +48,11 @@ def get_tool(request: HttpRequest, name: Text) -> ToolOut:
     response=ToolOut,
     auth=ADMIN_KEY,
 )
-def change_tool(request: HttpRequest, name: Text, wanted: ToolIn) -> ToolOut:
+def change_tool(request: HttpRequest, response: HttpResponse, name: Text, wanted: ToolIn) -> ToolOut:
+    """Fields that are left out stay.
+
+    With an `If-Match` that no longer holds nothing is changed, and a 412 tells what has changed.
+    """
     caller = caller_of(request)
     tool_settings.change_tool(
         tool=find_tool(name),
@@ -55,9 +61,16 @@ def change_tool(request: HttpRequest, name: Text, wanted: ToolIn) -> ToolOut:
         keywords=wanted.keywords,
         hidden=wanted.hidden,
         tags=wanted.tags,
+        if_unchanged=precondition_of(request),
     )
     wake_workers_on_commit()
-    return describe_tool(rest.read_tool(name, policy=None))
+    return _answer(response, rest.read_tool(name, policy=None))
+
+
+def _answer(response: HttpResponse, found: ToolWithDecisions) -> ToolOut:
+    described = describe_tool(found)
+    send_version(response, tool_settings.version_of(found.tool, described.tags))
+    return described
 
 
 def _read_page(asked: ToolQuery, *, state: State | None, policy: Policy | None) -> ToolPage:

@@ -18,6 +18,22 @@ Network = IPv4Network | IPv6Network
 
 # Addresses of the well-known NAT64 prefix end in an IPv4 address that the gateway will connect to.
 _NAT64 = IPv6Network("64:ff9b::/96")
+# Not on the public internet, by IANA's registries of special-purpose addresses (October 2025), whatever the
+# tables of the running Python know; and hosts of clouds that answer every machine in them.
+_PRIVATE = tuple(
+    ip_network(network)
+    for network in ("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fec0::/10")
+)
+_SPECIAL = _PRIVATE + tuple(
+    ip_network(network)
+    for network in (
+        *("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24"),
+        *("198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4"),
+        *("::/96", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23", "2001:db8::/32"),
+        *("3fff::/20", "5f00::/16", "fe80::/10"),
+        "168.63.129.16/32",  # Azure; those of the others are in the ranges above
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +64,7 @@ def why_refused(address: str, rules: AddressRules) -> str | None:
         return None
     if target.is_multicast:
         return "a multicast address"
-    if rules.allow_private or target.is_global:
+    if rules.allow_private or (target.is_global and not _is_within((given, target), _SPECIAL)):
         return None
     return _name_range(target)
 
@@ -73,4 +89,4 @@ def _name_range(address: Address) -> str:
         return "a link-local address"
     if address.is_unspecified:
         return "the unspecified address"
-    return "a private address"
+    return "a private address" if _is_within((address,), _PRIVATE) else "a reserved address"

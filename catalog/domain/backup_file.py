@@ -5,7 +5,8 @@
     [1, "github", …]
     {"rows": 1, "sha256": …}
 
-A reader never holds more than one line, and refuses what grows out of proportion when it is unpacked.
+A reader never holds more than one line, and refuses what grows out of proportion when it is unpacked. Behind
+rows that pack as well as that, a writer adds zeros, which gzip passes over, until the file is long enough.
 """
 
 import gzip
@@ -52,6 +53,9 @@ class BackupWriter:
 
     def __init__(self, file: IO[bytes], header: Header) -> None:
         self.rows = 0
+        self._file = file
+        self._begun_at = file.tell()
+        self._unpacked_bytes = 0
         self._sum = hashlib.sha256()
         self._packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6)
         self._write({_MARK: FORMAT, **asdict(header)})
@@ -66,9 +70,18 @@ class BackupWriter:
     def seal(self) -> None:
         self._write({"rows": self.rows, "sha256": self._sum.hexdigest()})
         self._packed.close()
+        self._pad()
+
+    def _pad(self) -> None:
+        """Rows may be as alike as those of a bomb: their reader goes by the length of the file."""
+        if self._unpacked_bytes <= ALWAYS_ALLOWED_BYTES:
+            return
+        missing = -(-self._unpacked_bytes // LARGEST_EXPANSION) - (self._file.tell() - self._begun_at)
+        self._file.write(bytes(max(missing, 0)))
 
     def _write(self, line: object) -> None:
         content = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        self._unpacked_bytes += len(content)
         self._sum.update(content)
         self._packed.write(content)
 

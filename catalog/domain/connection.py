@@ -10,16 +10,27 @@ from urllib.parse import urlsplit
 from catalog.domain.addresses import AddressRules
 from catalog.domain.choices import Transport
 from catalog.domain.errors import ToolSearchError
+from catalog.domain.references import REFERENCE, ReferenceRules
 
 JsonObject = dict[str, Any]
 
-# What the service itself runs on. A server definition may not send these anywhere.
-OWN_VARIABLES = frozenset(
-    {"SECRET_KEY", "SECRET_KEY_FALLBACKS", "TOOLSEARCH_ENCRYPTION_KEY", "TOOLSEARCH_METRICS_TOKEN"}
-    | {"DATABASE_URL", "CELERY_BROKER_URL", "CACHE_URL"}
-)
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+# HTTP routes and frames a message by these. With a Host of its own choice a definition would send a server's
+# secrets to another tenant of the same machine.
+ROUTING_HEADERS = frozenset(
+    (
+        *("host", "connection", "keep-alive", "proxy-connection", "te", "trailer", "upgrade", "expect"),
+        *("content-length", "transfer-encoding"),
+    )
+)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
+
+
+def why_header_refused(name: str) -> str | None:
+    """What is wrong with a header's name; None where a definition may set it."""
+    if name.strip().lower() in ROUTING_HEADERS or name.startswith(":"):
+        return "is set by HTTP itself: remove it"
+    return None if _HEADER_NAME.fullmatch(name) else "is not the name of a header"
 
 
 class FailureCode(StrEnum):
@@ -43,6 +54,7 @@ class FailureCode(StrEnum):
     WRONG_PROTOCOL = "wrong_protocol"
     LIST_REFUSED = "list_refused"
     TOO_LARGE = "too_large"
+    TOO_MANY_MESSAGES = "too_many_messages"
     TOO_MANY_PAGES = "too_many_pages"
     REPEATED_CURSOR = "repeated_cursor"
     TOO_MANY_TOOLS = "too_many_tools"
@@ -92,7 +104,10 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one listing may cost. `max_total_bytes` counts all that a server sends, noise included."""
+    """What one listing may cost. `max_total_bytes` counts all that a server sends, noise included.
+
+    `max_requests` and `max_notifications` are what it may send unasked: a listing needs neither.
+    """
 
     connect_timeout_seconds: float = 30.0
     list_timeout_seconds: float = 30.0
@@ -101,6 +116,8 @@ class Limits:
     max_tools: int = 10_000
     max_definition_bytes: int = 256 * 1024
     max_total_bytes: int = 16 * 1024 * 1024
+    max_requests: int = 100
+    max_notifications: int = 10_000
     stderr_tail_bytes: int = 4096
 
 
@@ -126,6 +143,7 @@ class StdioRules:
 class Rules:
     stdio: StdioRules = field(default_factory=StdioRules)
     addresses: AddressRules = field(default_factory=AddressRules)
+    references: ReferenceRules = field(default_factory=ReferenceRules)
 
 
 class Rejected(NamedTuple):
@@ -137,7 +155,10 @@ class Rejected(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What a server says of itself. Definitions are in MCP's wire form, in the server's order."""
+    """What a server says of itself. Definitions are in MCP's wire form, in the server's order.
+
+    `masked` are the names of those in which a secret was masked.
+    """
 
     definitions: tuple[JsonObject, ...]
     rejected: tuple[Rejected, ...] = ()
@@ -148,13 +169,20 @@ class Listing:
     instructions: str = ""
     stderr_tail: str = ""
     supports_list_changed: bool = False
+    masked: frozenset[str] = frozenset()
 
 
-def resolve(connection: Connection, environment: Mapping[str, str]) -> Connection:
-    """Fill in every `${VAR}` from `environment`. Raises UpstreamFailure naming a variable without a value."""
+def resolve(
+    connection: Connection, environment: Mapping[str, str], rules: ReferenceRules | None = None
+) -> Connection:
+    """Fill in every `${VAR}` from `environment`.
+
+    Raises UpstreamFailure naming a variable that has no value, or that no server may use.
+    """
+    rules = rules or ReferenceRules()
 
     def fill(text: str) -> str:
-        return _REFERENCE.sub(lambda found: _value_of(found, environment), text)
+        return REFERENCE.sub(lambda found: _value_of(found, environment, rules), text)
 
     return replace(
         connection,
@@ -166,17 +194,20 @@ def resolve(connection: Connection, environment: Mapping[str, str]) -> Connectio
     )
 
 
-def _value_of(reference: re.Match[str], environment: Mapping[str, str]) -> str:
+def _value_of(reference: re.Match[str], environment: Mapping[str, str], rules: ReferenceRules) -> str:
     """An empty variable counts as unset, as `:-` does in a shell."""
     name, default = reference.groups()
-    if name in OWN_VARIABLES:
-        raise UpstreamFailure(
-            FailureCode.MISSING_VARIABLE, f"The variable {name} belongs to this service: no server may use it"
-        )
+    if why := rules.why_refused(name):
+        raise _unusable(f"{why[:1].upper()}{why[1:]}")
     value = environment.get(name) or default
     if value is None:
-        raise UpstreamFailure(
-            FailureCode.MISSING_VARIABLE,
-            f"The variable {name} is not set where the worker runs: set it there, or give the value itself",
+        raise _unusable(
+            f"The variable {name} is not set where the worker runs: set it there, or give the value itself"
         )
+    if rules.is_own_value(value):
+        raise _unusable(f"The variable {name} holds a secret of this service: no server may use it")
     return value
+
+
+def _unusable(message: str) -> UpstreamFailure:
+    return UpstreamFailure(FailureCode.MISSING_VARIABLE, message)

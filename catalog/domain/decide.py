@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from catalog.domain.approvals import held_by
-from catalog.domain.choices import Outcome, Reason
+from catalog.domain.choices import Mode, Outcome, Reason
 from catalog.domain.facts import NO_SESSION, SessionFacts, ToolFacts
 from catalog.domain.globs import compile_globs
 from catalog.domain.policy import Policy
@@ -109,6 +109,11 @@ def prepare(policy: Policy, reading: Measure) -> Situation:
 def decide_one(tool: ToolFacts, situation: Situation) -> Decision:
     rule = _first_rule(tool, situation)
     return Decision(tool.name, tool.server, rule.outcome, rule.reason)
+
+
+def decide_by_threshold(situation: Situation) -> Rule | None:
+    """The rule for every tool that no other rule decides; None where the policy reads no threshold."""
+    return situation.rules[-1] if situation.policy.mode is Mode.AUTO else None
 
 
 def explain(tool: ToolFacts, situation: Situation) -> tuple[Rule, ...]:

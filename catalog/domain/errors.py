@@ -2,7 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar
+
+RETRY_AFTER_SECONDS = 2  # what a 503 tells its caller
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,39 @@ class NotFound(ToolSearchError):
 class Conflict(ToolSearchError):
     status = 409
     title = "Conflict"
+
+
+class LengthRequired(ToolSearchError):
+    status = 411
+    title = "Length required"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedField:
+    """A field that somebody else has changed meanwhile: its present value, unless secret, who and when."""
+
+    field: str
+    value: object
+    is_shown: bool = True
+    actor: str = ""
+    at: datetime | None = None
+
+    def __str__(self) -> str:
+        return f"{self.field} by {self.actor}" if self.actor else self.field
+
+
+class OutdatedEdit(ToolSearchError):
+    """An edit of something that has changed since its editor read it. `version` is the present one."""
+
+    status = 412
+    title = "Precondition failed"
+
+    def __init__(
+        self, name: str, changed: tuple[ChangedField, ...], *, version: str, reason: str = ""
+    ) -> None:
+        self.changed, self.version = changed, version
+        fields = ", ".join(str(field) for field in changed)
+        super().__init__(reason or f"{name} has changed since it was read{': ' if fields else ''}{fields}")
 
 
 class TooLarge(ToolSearchError):

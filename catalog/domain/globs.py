@@ -1,57 +1,123 @@
-"""Lists of globs over qualified names, bare names and `server/tool`; upper and lower case differ."""
+"""Lists of globs over qualified names, bare names and `server/tool`; upper and lower case differ.
+
+Four shapes are tested by string methods, which cost next to nothing: `name`, `name*`, `*name` and `*name*`.
+Any other glob is a pattern of its own, tried only where its longest plain part is in the text.
+`measure_globs` says what a list costs, so that whoever takes one can refuse it.
+"""
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from operator import methodcaller
+from typing import Protocol
 
-from catalog.domain.facts import ToolFacts
+from catalog.domain.limits import GLOB_LISTS_KEPT, GLOB_WORK_CONTAINED, GLOB_WORK_PATTERN
 
 _WILDCARD = re.compile(r"[*?\[]")
-
-Matches = Callable[[ToolFacts], bool]
-TextTest = Callable[[str], object]
+_NOWHERE = "\0"  # in no name of a tool: between two names nothing can be found
 
 
-@lru_cache(maxsize=1_024)
+class Named(Protocol):
+    """What globs look at: a tool's qualified name, its own name and its server's."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def tool(self) -> str: ...
+    @property
+    def server(self) -> str: ...
+
+
+Matches = Callable[[Named], bool]
+
+
+@dataclass(slots=True)
+class _Sorted:
+    """The plain parts of a list's globs by their shape, and the globs that have no such shape."""
+
+    names: set[str] = field(default_factory=set)
+    starts: list[str] = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+
+
+def measure_globs(globs: Sequence[str]) -> int:
+    """What it costs to try the list on one tool, in units of `GLOB_WORK`."""
+    by_shape = _sort(globs)
+    return len(by_shape.parts) * GLOB_WORK_CONTAINED + len(by_shape.others) * GLOB_WORK_PATTERN
+
+
+@lru_cache(maxsize=GLOB_LISTS_KEPT)
 def compile_globs(globs: tuple[str, ...]) -> Matches:
-    """One test for a whole list. The common shapes are string methods, which cost far less than patterns."""
+    """One test for a whole list."""
     if "*" in globs:
         return lambda _tool: True
-    tests = tuple(_compile_tests(globs))
+    by_shape = _sort(globs)
+    at_ends = _test_ends(by_shape) if by_shape.names or by_shape.starts or by_shape.ends else None
+    inside = _test_inside(by_shape) if by_shape.parts or by_shape.others else None
+    if at_ends and inside:
+        return lambda tool: at_ends(tool) or inside(tool)
+    return at_ends or inside or (lambda _tool: False)
 
-    def matches(tool: ToolFacts) -> bool:
+
+def _test_ends(by_shape: _Sorted) -> Matches:
+    names, starts, ends = frozenset(by_shape.names), tuple(by_shape.starts), tuple(by_shape.ends)
+
+    def matches(tool: Named) -> bool:
         name, own = tool.name, tool.tool
         path = f"{tool.server}/{own}"
-        for test in tests:  # noqa: SIM110 - with any() this takes half as long again
-            if test(name) or test(own) or test(path):
+        if name in names or own in names or path in names:
+            return True
+        if starts and (name.startswith(starts) or own.startswith(starts) or path.startswith(starts)):
+            return True
+        # A path ends in the tool's own name.
+        return bool(ends) and (name.endswith(ends) or path.endswith(ends))
+
+    return matches
+
+
+def _test_inside(by_shape: _Sorted) -> Matches:
+    parts = tuple(by_shape.parts)
+    patterns = tuple((_longest_part(glob), _compile_pattern(glob)) for glob in by_shape.others)
+
+    def matches(tool: Named) -> bool:
+        name, own = tool.name, tool.tool
+        path = f"{tool.server}/{own}"
+        text = f"{name}{_NOWHERE}{path}"
+        for part in parts:
+            if part in text:
+                return True
+        for part, match in patterns:  # noqa: SIM110 - with any() this takes half as long again
+            if part in text and (match(name) or match(own) or match(path)):
                 return True
         return False
 
     return matches
 
 
-def _compile_tests(globs: tuple[str, ...]) -> Iterator[TextTest]:
-    names, prefixes = [], []
+def _sort(globs: Sequence[str]) -> _Sorted:
+    by_shape = _Sorted()
     for glob in globs:
-        start, inner, end = glob[:1] == "*", glob[1:-1], glob[-1:] == "*"
-        if not _WILDCARD.search(glob):
-            names.append(glob)
-        elif end and not _WILDCARD.search(glob[:-1]):
-            prefixes.append(glob[:-1])
-        elif start and end and not _WILDCARD.search(inner):
-            yield methodcaller("__contains__", inner)
+        inner = glob.strip("*")
+        if _WILDCARD.search(inner) or _NOWHERE in glob:
+            by_shape.others.append(glob)
+        elif inner == glob:
+            by_shape.names.add(glob)
+        elif not glob.startswith("*"):
+            by_shape.starts.append(inner)
+        elif not glob.endswith("*"):
+            by_shape.ends.append(inner)
         else:
-            yield _compile_pattern(glob)
-    if names:
-        yield frozenset(names).__contains__
-    if prefixes:
-        yield methodcaller("startswith", tuple(prefixes))
+            by_shape.parts.append(inner)
+    return by_shape
 
 
-def _compile_pattern(glob: str) -> TextTest:
-    """What the glob says literally is looked for first: most names do not have it."""
-    literal = max(re.split(r"[*?]", glob.partition("[")[0]), key=len)
-    match = re.compile(fnmatch.translate(glob)).match
-    return lambda text: literal in text and match(text)
+def _longest_part(glob: str) -> str:
+    """What a name must hold to fit, as far as that is plain."""
+    return max(re.split(r"[*?]", glob.partition("[")[0]), key=len)
+
+
+def _compile_pattern(glob: str) -> Callable[[str], object]:
+    return re.compile(fnmatch.translate(glob)).match

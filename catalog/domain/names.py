@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from catalog.domain.choices import Kind
 
-SERVER_NAME = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,100}")
-SERVER_NAME_WANTED = "named with 1 to 100 characters and no control characters"
 MAX_NAME_CHARS = 64
 # The second and third are for endings that clash themselves: eight digits can be made to clash on purpose.
 _ENDING_DIGITS = (8, 16, 32)

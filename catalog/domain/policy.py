@@ -55,6 +55,7 @@ DEFAULT_THRESHOLDS: Mapping[ThresholdUnit, float] = {
     ThresholdUnit.CONTEXT_USED: 10,
 }
 _PERCENT_UNITS = (ThresholdUnit.CONTEXT_PERCENT, ThresholdUnit.CONTEXT_USED)
+DEFAULT_CONTEXT_WINDOW = 200_000
 MAX_THRESHOLD = 10**12
 _MAX_COUNT = 10**9
 _SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -63,13 +64,15 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Contract section 5.1. An unset `threshold` is the unit's default: `limit` is the value in force."""
+    """Contract section 5.1. An unset `threshold` is the unit's default, an unset `context_window` 200,000
+    tokens: `limit` and `window` are the values in force.
+    """
 
     slug: str = "default"
     mode: Mode = Mode.ALWAYS
     threshold_unit: ThresholdUnit = ThresholdUnit.CHARS
     threshold: float | None = None
-    context_window: int = 200_000
+    context_window: int | None = None
     never_defer: tuple[str, ...] = ()
     always_defer: tuple[str, ...] = ()
     visible: tuple[str, ...] | None = None
@@ -92,6 +95,11 @@ class Policy:
     def limit(self) -> float:
         """The threshold in force, in the policy's unit."""
         return DEFAULT_THRESHOLDS[self.threshold_unit] if self.threshold is None else self.threshold
+
+    @property
+    def window(self) -> int:
+        """The context window, in tokens, of sessions that have none and whose model has none."""
+        return DEFAULT_CONTEXT_WINDOW if self.context_window is None else self.context_window
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object], *, place: str = "policy") -> "Policy":

@@ -3,15 +3,29 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from catalog.domain.choices import PromptStyle
+from catalog.domain.marking import talks_to_model
 from catalog.domain.policy import Policy
-from catalog.domain.sizes import tokens_of_text
+from catalog.domain.sizes import tokens_of, tokens_of_text
 
 _BLANKS_AND_CONTROLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _FEW_WORDS_CHARS = 80
 _SAMPLE_TOOLS = 3
+_EXACT_NAME = "A search for a tool's exact name loads that tool."
+
+
+class Described(Protocol):
+    """What a prompt tells of a tool; `name` is the qualified one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def tool(self) -> str: ...
+    @property
+    def description(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +43,7 @@ class DeferredServer:
     """
 
     name: str
-    tools: tuple[DeferredTool, ...]
+    tools: tuple[Described, ...]
     description: str = ""
 
 
@@ -66,17 +80,31 @@ def _write_rungs(servers: Servers, policy: Policy) -> Iterator[str]:
     opening = (
         f"{_count_tools(count)} deferred. To use one, first call {tool} with words for what it should do; "
     )
-    opening += "the tools it finds can then be called."
+    opening += f"the tools it finds can then be called. {_EXACT_NAME}"
     for write_line in _LADDERS[policy.prompt_style]:
+        if write_line is _write_described_tools and _is_too_much(servers, policy):
+            continue  # before ten thousand descriptions are read in vain
         yield "\n".join([opening, *write_line(servers)])
     on_servers = f"{count} tools on {len(servers)} servers" if len(servers) > 1 else f"{count} tools"
+    yield f"{on_servers} deferred: call {tool} to find and load them. {_EXACT_NAME}"
     yield f"{on_servers} deferred: call {tool} to find and load them."
     yield f"{count} deferred tools: {tool}."
 
 
+def _is_too_much(servers: Servers, policy: Policy) -> bool:
+    """Whether the names alone do not fit."""
+    chars = sum(len(tool.name) for server in servers for tool in server.tools)
+    return tokens_of(chars) > policy.prompt_budget_tokens
+
+
 def _write_described_tools(servers: Servers) -> list[str]:
     tools = (tool for server in servers for tool in server.tools)
-    return [f"- {tool.name}: {first_sentence(tool.description)}".removesuffix(": ") for tool in tools]
+    return [f"- {tool.name}: {_describe(tool.description)}".removesuffix(": ") for tool in tools]
+
+
+def _describe(description: str) -> str:
+    """Nothing where the description talks to the model: a prompt is no place for that."""
+    return "" if talks_to_model(description) else first_sentence(description)
 
 
 def _write_tool_names(servers: Servers) -> list[str]:

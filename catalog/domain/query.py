@@ -11,7 +11,8 @@ from catalog.domain.errors import InvalidInput
 
 MAX_QUERY_CHARS = 500
 MAX_PATTERN_CHARS = 200
-# More than a thousand of the longest names. A query is kept with the search: its length must have an end.
+MAX_SELECT_NAMES = 20
+# Room for as many of the longest names. A query is kept with the search: its length must have an end.
 MAX_SELECT_CHARS = 100_000
 SELECT = "select:"
 QUOTES = "\"'`“”‘’«»"
@@ -85,11 +86,36 @@ def strip_quotes(text: str) -> str:
     return text.strip().strip(QUOTES).strip()
 
 
+def name_forms(text: str) -> tuple[str, ...]:
+    """What a text may stand for as a tool's name, likeliest first: as typed, then without the quotes and then
+    without any punctuation around it. `_` and `-` belong to names, so they come off last.
+    """
+    typed = text.strip()
+    inner = _strip_signs(typed, kept="_-")
+    return tuple(dict.fromkeys((typed, strip_quotes(typed), inner, _strip_signs(inner, kept=""))))
+
+
+def strip_punctuation(text: str) -> str:
+    """The text without the spaces and the punctuation around it; `_` and `-` belong to names and stay."""
+    return _strip_signs(text, kept="_-") or text.strip()
+
+
+def _strip_signs(text: str, *, kept: str) -> str:
+    start, end = 0, len(text)
+    while start < end and not (text[start].isalnum() or text[start] in kept):
+        start += 1
+    while start < end and not (text[end - 1].isalnum() or text[end - 1] in kept):
+        end -= 1
+    return text[start:end]
+
+
 def _parse_select(text: str) -> Select:
     start = text.lower().index(SELECT) + len(SELECT)
     names = tuple(dict.fromkeys(name for part in text[start:].split(",") if (name := strip_quotes(part))))
     if not names:
         raise _problem("query", start, "select: needs at least one tool name")
+    if len(names) > MAX_SELECT_NAMES:
+        raise _problem("query", start, f"select: takes at most {MAX_SELECT_NAMES} names, not {len(names)}")
     return Select(names)
 
 

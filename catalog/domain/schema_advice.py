@@ -5,7 +5,8 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-MAX_NODES = 2000
+from catalog.domain.limits import SCHEMA_ADVICE_NODES
+
 ROOT_CHOICES = ("anyOf", "oneOf", "allOf", "not", "enum")
 _PROPERTY_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LOCAL = "#"
@@ -112,7 +113,7 @@ def _resolves(reference: str, root: Schema) -> bool:
 def _walk(schema: Schema) -> Iterator[_Place]:
     """The schema and every schema inside it, as many as a bound allows."""
     waiting = deque([_Place("", schema)])
-    for _ in range(MAX_NODES):
+    for _ in range(SCHEMA_ADVICE_NODES):
         if not waiting:
             return
         place = waiting.popleft()

@@ -115,7 +115,7 @@ def _read_context_used(policy: Policy, _totals: Totals, session: SessionFacts) -
 
 
 def _window(policy: Policy, session: SessionFacts) -> int:
-    return policy.context_window if session.context_window is None else session.context_window
+    return policy.window if session.context_window is None else session.context_window
 
 
 _READ: Mapping[ThresholdUnit, Callable[[Policy, Totals, SessionFacts], _Reading]] = {

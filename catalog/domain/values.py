@@ -9,9 +9,16 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TypeVar
 
-MAX_GLOBS = 1_000
-MAX_GLOB_CHARS = 256
-MAX_GLOB_WILDCARDS = 16  # each makes a pattern slower to prepare
+from catalog.domain.globs import measure_globs
+from catalog.domain.limits import (
+    GLOB_CHARS,
+    GLOB_LIST_GLOBS,
+    GLOB_WILDCARDS,
+    GLOB_WORK,
+    GLOB_WORK_CONTAINED,
+    GLOB_WORK_PATTERN,
+)
+
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _DURATION = re.compile(r"([0-9]{1,9}) ?(second|minute|hour|day|s|m|h|d)s?")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
@@ -57,9 +64,9 @@ def read_number(value: object, *, least: float, most: float) -> float:
 
 def read_whole_number(value: object, *, least: int, most: int) -> int:
     number = value if isinstance(value, bool) else read_number(value, least=least, most=most)
-    if isinstance(number, bool) or not isinstance(number, int):
+    if isinstance(value, bool | float):  # 5.0 too: JSON writes whole numbers without a fraction
         raise BadValueError("must be a whole number")
-    return number
+    return int(number)
 
 
 def read_choice(value: object, choices: type[Choice]) -> Choice:
@@ -86,13 +93,20 @@ def read_texts(value: object) -> tuple[str, ...]:
 
 def read_globs(value: object) -> tuple[str, ...]:
     globs = read_texts(value)
-    if len(globs) > MAX_GLOBS:
-        raise BadValueError(f"must hold at most {MAX_GLOBS:,} patterns")
+    if len(globs) > GLOB_LIST_GLOBS:
+        raise BadValueError(f"must hold at most {GLOB_LIST_GLOBS:,} patterns")
     for index, glob in enumerate(globs):
-        if not 1 <= len(glob) <= MAX_GLOB_CHARS:
-            raise BadValueError(f"must have 1 to {MAX_GLOB_CHARS} characters", index)
-        if sum(map(glob.count, "*?[")) > MAX_GLOB_WILDCARDS:
-            raise BadValueError(f"must have at most {MAX_GLOB_WILDCARDS} wildcards", index)
+        if not 1 <= len(glob) <= GLOB_CHARS:
+            raise BadValueError(f"must have 1 to {GLOB_CHARS} characters", index)
+        if sum(map(glob.count, "*?[")) > GLOB_WILDCARDS:
+            raise BadValueError(f"must have at most {GLOB_WILDCARDS} wildcards", index)
+        if not is_storable(glob):
+            raise BadValueError("must be text without NUL and without half characters", index)
+    if measure_globs(globs) > GLOB_WORK:
+        raise BadValueError(
+            f"must hold at most {GLOB_WORK // GLOB_WORK_PATTERN} patterns with wildcards inside, or "
+            f"{GLOB_WORK // GLOB_WORK_CONTAINED} of the shape *text*; text, text* and *text are not counted"
+        )
     return globs
 
 

@@ -9,7 +9,7 @@ from django.utils.text import capfirst
 
 from catalog.domain.choices import Mode, PromptStyle, Quarantine, Ranker
 from catalog.domain.errors import InvalidInput
-from catalog.domain.policy import Policy
+from catalog.domain.policy import DEFAULT_CONTEXT_WINDOW, Policy
 from catalog.forms.spans import write_span
 from catalog.selectors.policies import GROUPS, UNIT_WORDS, label_of, policy_slugs
 
@@ -85,7 +85,7 @@ class PolicyForm(forms.Form):
     mode = choice_field(MODE_WORDS)
     threshold_unit = choice_field({unit: words.capitalize() for unit, words in UNIT_WORDS.items()})
     threshold = NumberField("the unit's default")
-    context_window = NumberField()
+    context_window = NumberField(f"{DEFAULT_CONTEXT_WINDOW:,}")
     never_defer = GlobsField()
     always_defer = GlobsField()
     defer_builtins = flag_field()

@@ -12,7 +12,9 @@ class DecidedList(models.Model):
     """What one policy's decisions were made from, and what they come to.
 
     It changes in the transaction that changes its decisions: who reads the same `version` before and after
-    the decisions has read all of one list.
+    the decisions has read all of one list. The first list is the exception: while both `version` and
+    `policy_version` are 0, its decisions are being written a batch at a time. `policy_version` alone is 0
+    while decisions are in force that are all to be made anew.
     """
 
     policy = models.OneToOneField(Policy, on_delete=models.CASCADE, primary_key=True, related_name="decided")

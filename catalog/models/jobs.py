@@ -33,6 +33,14 @@ class JobQuerySet(models.QuerySet["Job"]):
         """Jobs whose last permitted attempt was abandoned."""
         return self.filter(state=JobState.RUNNING, held_until__lt=now, attempts__gte=F("max_attempts"))
 
+    def free(self) -> "JobQuerySet":
+        """Lock the rows that no other transaction has locked, and leave out the others.
+
+        A transaction that requests several jobs locks their rows in no fixed order. Whoever else locks
+        several must not wait for it while holding some: each would wait for the other.
+        """
+        return self.select_for_update(skip_locked=True)
+
     def open(self) -> "JobQuerySet":
         return self.filter(state__in=[JobState.WAITING, JobState.RUNNING])
 

@@ -22,7 +22,7 @@ class Policy(models.Model):
         max_length=16, choices=labelled(ThresholdUnit), default=ThresholdUnit.CHARS
     )
     threshold = models.FloatField(null=True, blank=True, help_text="Unset takes the unit's default.")
-    context_window = models.PositiveIntegerField(default=200_000)
+    context_window = models.PositiveIntegerField(null=True, blank=True, help_text="Unset is 200,000 tokens.")
     never_defer = models.JSONField(default=list, blank=True)
     always_defer = models.JSONField(default=list, blank=True)
     visible = models.JSONField(

@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from catalog.domain.choices import Kind, Transport
+from catalog.domain.server_names import write_address
 from catalog.models.constraints import labelled, one_of
 
 MAX_TITLE_CHARS = 200
@@ -91,7 +92,12 @@ class Server(models.Model):
         return self.name
 
     def get_absolute_url(self) -> str:
-        return reverse("server_detail", args=[self.name])
+        return reverse("server_detail", args=[self.address])
+
+    @property
+    def address(self) -> str:
+        """What stands for the server in addresses: its name, where that can."""
+        return write_address(self.name, self.pk)
 
     @property
     def status(self) -> Status:
@@ -119,7 +125,10 @@ class RefreshRun(models.Model):
     changed = models.PositiveIntegerField(default=0)
     gone = models.PositiveIntegerField(default=0)
     unchanged = models.PositiveIntegerField(default=0)
-    rejected = models.JSONField(default=list, help_text="Definitions kept out: name and why.")
+    rejected = models.JSONField(default=list, help_text="The first definitions kept out: name and why.")
+    rejected_more = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Definitions kept out beside those."
+    )
     error_code = models.CharField(max_length=40, blank=True)
     error = models.TextField(blank=True)
     stderr_tail = models.TextField(blank=True)
@@ -142,3 +151,7 @@ class RefreshRun(models.Model):
     @property
     def is_ok(self) -> bool:
         return not self.error_code
+
+    @property
+    def rejected_count(self) -> int:
+        return len(self.rejected) + self.rejected_more

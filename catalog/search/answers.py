@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from catalog.domain.errors import InvalidInput
-from catalog.domain.query import Keywords, Listing, Pattern, Required, Select, strip_quotes
+from catalog.domain.query import Keywords, Listing, Pattern, Required, Select, name_forms
 from catalog.search import words
 from catalog.search.arrays import Mask
 from catalog.search.compiled import Compiled
@@ -55,7 +55,7 @@ def _select(compiled: Compiled, query: Select, allowed: Mask | None) -> SearchOu
     rows: dict[int, None] = {}
     missing = []
     for name in query.names:
-        named = _rows_named(compiled, name, allowed)
+        named = _find_named(compiled, name, allowed)
         rows.update(dict.fromkeys(named))
         if not named:
             missing.append(name)
@@ -119,27 +119,25 @@ def _collect(
     ranking: Ranking,
     unmatched: list[str],
 ) -> SearchOutcome:
-    compiled, typed = task.compiled, query.text
-    exact = _rows_named(compiled, typed, task.allowed) or _rows_named(
-        compiled, strip_quotes(typed), task.allowed
-    )
-    scores, bonus = _lift(ranking.scores, exact)
+    compiled = task.compiled
+    exact = _find_named(compiled, query.text, task.allowed)
+    scores, bonus = _lift(ranking.scores, exact, ranking.exact_points)
     hits = []
     best = _best_rows(scores, request.max_results, max(request.score_cutoff, ranking.kept_share))
     for row, score in zip(best.tolist(), scores[best].tolist(), strict=True):
         parts = ranking.explain(row) if request.explained else ()
         if request.explained and row in exact:
             parts = (ScorePart(query.text, "exact name", bonus), *parts)
-        hits.append(_make_hit(compiled, row, score, parts))
+        hits.append(_make_hit(compiled, row, score, parts, is_named=row in exact))
     outcome = Outcome.MATCHED if hits else Outcome.NO_MATCH
     return SearchOutcome(outcome, query.form, tuple(hits), unmatched_terms=() if exact else tuple(unmatched))
 
 
-def _lift(scores: Scores, exact: tuple[int, ...]) -> tuple[Scores, float]:
-    """Raise the tools whose name was typed above all others."""
+def _lift(scores: Scores, exact: tuple[int, ...], exact_points: float) -> tuple[Scores, float]:
+    """Raise the tools whose name was typed above all others, by at least the ranker's own points for it."""
     if not exact:
         return scores, 0.0
-    bonus = float(scores.max()) + 1.0
+    bonus = max(float(scores.max()) + 1.0, exact_points)
     lifted = scores.copy()
     lifted[list(exact)] += bonus
     return lifted, bonus
@@ -159,10 +157,18 @@ def _best_rows(scores: Scores, count: int, cutoff: float) -> Rows:
     return ordered
 
 
+def _find_named(compiled: Compiled, text: str, allowed: Mask | None) -> tuple[int, ...]:
+    """The visible tools that a text names, whatever punctuation is around it."""
+    found = (_rows_named(compiled, name, allowed) for name in name_forms(text))
+    return next(filter(None, found), ())
+
+
 def _rows_named(compiled: Compiled, name: str, allowed: Mask | None) -> tuple[int, ...]:
     rows = compiled.rows_named(name)
     return rows if allowed is None else tuple(row for row in rows if allowed[row])
 
 
-def _make_hit(compiled: Compiled, row: int, score: float, parts: tuple[ScorePart, ...] = ()) -> Hit:
-    return Hit(int(compiled.ids[row]), compiled.qualified_name_of(row), score, parts)
+def _make_hit(
+    compiled: Compiled, row: int, score: float, parts: tuple[ScorePart, ...] = (), *, is_named: bool = False
+) -> Hit:
+    return Hit(int(compiled.ids[row]), compiled.qualified_name_of(row), score, parts, is_named)

@@ -1,7 +1,7 @@
 """Regular expressions over the catalog that cannot hang.
 
-The `regex` package runs them: it takes what Python's own syntax takes, gives up at a deadline, which the
-standard library cannot, and lets other threads work meanwhile. An engine without backtracking would need no
+The `regex` package runs them: it gives up at a deadline, which the standard library cannot, and lets other
+threads work meanwhile. An engine without backtracking would need no
 deadline but knows no lookaround and no back-references, which agents do send.
 """
 
@@ -13,14 +13,12 @@ import numpy as np
 import regex
 
 from catalog.domain.errors import InvalidInput
+from catalog.domain.limits import PATTERN_TEXT_SECONDS, PATTERN_WAIT_SECONDS, PATTERN_WORK_SECONDS
+from catalog.domain.patterns import read_pattern
 from catalog.search.arrays import Mask
 from catalog.search.compiled import Compiled
 
 Fits = Callable[[str], bool]
-
-WORK_SECONDS = 0.3  # of processor time: on a busy machine an ordinary pattern takes no more of that
-WAIT_SECONDS = 0.8
-TEXT_SECONDS = 0.1  # of processor time; what takes longer on one text would take for ever on some other
 
 
 def match_rows(compiled: Compiled, pattern: str, allowed: Mask | None) -> dict[int, str]:
@@ -28,7 +26,7 @@ def match_rows(compiled: Compiled, pattern: str, allowed: Mask | None) -> dict[i
     program = _compile(pattern)
 
     def fits(text: str) -> bool:
-        return program.search(text, timeout=TEXT_SECONDS, concurrent=True) is not None
+        return program.search(text, timeout=PATTERN_TEXT_SECONDS, concurrent=True) is not None
 
     fits_parameter = cache(fits)  # many tools have parameters of the same name
     check_time = _start_clock()
@@ -53,9 +51,9 @@ def _start_clock() -> Callable[[], None]:
 
     def check() -> None:
         waited_seconds = time.monotonic() - started
-        if waited_seconds < WORK_SECONDS:
+        if waited_seconds < PATTERN_WORK_SECONDS:
             return
-        if waited_seconds > WAIT_SECONDS or time.thread_time() - worked > WORK_SECONDS:
+        if waited_seconds > PATTERN_WAIT_SECONDS or time.thread_time() - worked > PATTERN_WORK_SECONDS:
             raise TimeoutError
 
     return check
@@ -63,11 +61,12 @@ def _start_clock() -> Callable[[], None]:
 
 def _compile(pattern: str) -> "regex.Pattern[str]":
     try:
-        return regex.compile(pattern, regex.IGNORECASE)
+        # The package would keep the last five hundred patterns, whatever their size.
+        return regex.compile(read_pattern(pattern), cache_pattern=False)
     except (regex.error, OverflowError, RecursionError, ValueError) as error:
-        position = getattr(error, "pos", None)
-        where = f" (position {position})" if position is not None else ""
-        raise InvalidInput.at("pattern", f"not a regular expression: {error}{where}") from error
+        raise InvalidInput.at("pattern", f"not a regular expression: {error}") from error
+    finally:
+        regex.purge()  # else a note of each pattern stays, cached or not
 
 
 def _first_fit(compiled: Compiled, row: int, fits: Fits, fits_parameter: Fits) -> str | None:

@@ -55,10 +55,13 @@ class ScorePart:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
+    """`is_named` tells that the query is exactly this tool's name."""
+
     id: int
     qualified_name: str
     score: float
     parts: tuple[ScorePart, ...] = ()
+    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)

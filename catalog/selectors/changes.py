@@ -1,14 +1,15 @@
 """The change record as pages show it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import NoReverseMatch, reverse
 
 from catalog.domain.errors import NotFound
-from catalog.models import Change, LastSeal
+from catalog.domain.server_names import why_refused
+from catalog.models import Change, LastSeal, Tool
 from catalog.models.changes import Action, Subject
 from catalog.selectors.paging import Page, cut_page
 
@@ -53,19 +54,35 @@ class ChangeRow:
         is_many = any(isinstance(value, dict) for value in change.before.values())
         if change.action == Action.DELETED or change.subject not in _PAGES or is_many:
             return None
+        if change.subject == Subject.SERVER and why_refused(change.name):
+            return None
         try:
             return reverse(_PAGES[Subject(change.subject)], args=[change.name])
         except NoReverseMatch:  # a name that no page can have
             return None
 
 
-def changes_for_table(wanted: ChangeFilter, *, page: str | int = 1) -> Page[ChangeRow]:
-    changes = cut_page(_matching(wanted), page)
+def find_named_since(names: Sequence[str], moment: datetime) -> set[str]:
+    """Those of the qualified names whose tools may have had another name then, or were not there: tools first
+    seen after the moment, and those of a server whose kind was changed after it.
+    """
+    later = Change.objects.filter(subject=Subject.SERVER, action=Action.CHANGED, at__gt=moment)
+    renamed = later.filter(name=OuterRef("server__name"), after__has_key="kind")
+    tools = Tool.objects.filter(qualified_name__in=names).order_by()
+    found = tools.filter(Q(first_seen_at__gt=moment) | Exists(renamed))
+    return set(found.values_list("qualified_name", flat=True))
+
+
+def changes_for_table(
+    wanted: ChangeFilter, *, page: str | int = 1, with_keys: bool = True
+) -> Page[ChangeRow]:
+    """`with_keys` is for who may see keys: a change of one tells its name and how it begins."""
+    changes = cut_page(_shown(_matching(wanted), with_keys), page)
     return changes.with_rows([_row(change) for change in changes.rows])
 
 
-def recent_changes(limit: int = RECENT_ROWS) -> list[Change]:
-    return list(Change.objects.all()[:limit])
+def recent_changes(limit: int = RECENT_ROWS, *, with_keys: bool = True) -> list[Change]:
+    return list(_shown(Change.objects.all(), with_keys)[:limit])
 
 
 def changes_of(subject: Subject, name: str, *, limit: int = RECENT_ROWS) -> list[ChangeRow]:
@@ -90,6 +107,10 @@ def count_sealed() -> int:
 
 def known_actors() -> list[str]:
     return list(Change.objects.order_by("actor").values_list("actor", flat=True).distinct())
+
+
+def _shown(changes: "QuerySet[Change]", with_keys: bool) -> "QuerySet[Change]":
+    return changes if with_keys else changes.exclude(subject=Subject.KEY)
 
 
 def _matching(wanted: ChangeFilter) -> "QuerySet[Change]":

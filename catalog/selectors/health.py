@@ -1,7 +1,12 @@
 """Can this instance serve? Read on every health check, so each answer is one cheap look."""
 
+import errno
+import os
+import tempfile
+import time
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError
@@ -14,6 +19,9 @@ from catalog.selectors.decisions import count_behind
 
 WORKER_PART = "worker"
 WORKER_IS_LATE_AFTER = timedelta(seconds=20)
+# What a few edits take. Looked for by asking the disk for it, at most this often in a process.
+NEEDED_DISK_BYTES = 1024 * 1024
+LOOK_AT_DISK_EVERY_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +32,13 @@ class Health:
     index: str
     worker: str
     decisions: str
+    disk: str
 
     @property
     def can_serve(self) -> bool:
-        """Polls and searches need no worker: a late one makes the catalog stale, not the answers wrong."""
+        """Polls and searches need no worker: a late one makes the catalog stale, not the answers wrong. On a
+        full disk polls are answered and writes refused one by one.
+        """
         return self.database == "ok"
 
     @property
@@ -35,7 +46,7 @@ class Health:
         """Decisions are behind for a moment after every edit, and that is no fault: late is a late worker."""
         if not self.can_serve:
             return "unavailable"
-        return "ok" if self.index == self.worker == "ok" else "degraded"
+        return "ok" if self.index == self.worker == self.disk == "ok" else "degraded"
 
 
 def read_health() -> Health:
@@ -43,19 +54,55 @@ def read_health() -> Health:
         heartbeat = Heartbeat.objects.filter(part=WORKER_PART).first()
         behind = count_behind()
     except DatabaseError:
-        return Health(database="cannot be reached", index="unknown", worker="unknown", decisions="unknown")
+        return Health(
+            database="cannot be reached",
+            index="unknown",
+            worker="unknown",
+            decisions="unknown",
+            disk=_disk.judge(settings.DATA_FOLDER),
+        )
     return Health(
         database="ok",
         index=_judge_index(),
         worker=_judge_worker(heartbeat),
         decisions=f"{behind} {'policy' if behind == 1 else 'policies'} behind" if behind else "ok",
+        disk=_disk.judge(settings.DATA_FOLDER),
     )
+
+
+class _Disk:
+    """What was found when the disk was last looked at."""
+
+    def __init__(self) -> None:
+        self._found, self._looked_at, self._folder = "ok", -LOOK_AT_DISK_EVERY_SECONDS, Path()
+
+    def judge(self, folder: Path) -> str:
+        now = time.monotonic()
+        if folder != self._folder or now - self._looked_at >= LOOK_AT_DISK_EVERY_SECONDS:
+            self._found, self._looked_at, self._folder = look_at_disk(folder), now, folder
+        return self._found
+
+
+_disk = _Disk()
+
+
+def look_at_disk(folder: Path) -> str:
+    """Whether the folder's disk takes a little more, in a file that nobody sees."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            os.posix_fallocate(probe.fileno(), 0, NEEDED_DISK_BYTES)
+    except OSError as error:
+        is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+        return "full" if is_full else f"cannot be written: {error.strerror}"
+    return "ok"
 
 
 def _judge_worker(heartbeat: Heartbeat | None) -> str:
     if heartbeat is None:
         return "never seen"
     age = timezone.now() - heartbeat.at
+    if age < -WORKER_IS_LATE_AFTER:
+        return f"last seen {-int(age.total_seconds())} s in the future: a clock was set back"
     return "ok" if age < WORKER_IS_LATE_AFTER else f"last seen {int(age.total_seconds())} s ago"
 
 

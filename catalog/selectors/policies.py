@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 from catalog.domain.choices import Mode, ThresholdUnit
 from catalog.domain.errors import NotFound
-from catalog.domain.policy import DEFAULT_THRESHOLDS
+from catalog.domain.policy import DEFAULT_CONTEXT_WINDOW, DEFAULT_THRESHOLDS
 from catalog.domain.policy import Policy as DomainPolicy
 from catalog.domain.thresholds import Measure, Totals, readings
 from catalog.models import DecidedList, Policy
@@ -42,7 +42,10 @@ GROUPS = (
                 "threshold",
                 "Auto defers once the visible tools are past this.",
             ),
-            ("context_window", "Tokens of context assumed when a session does not give its own."),
+            (
+                "context_window",
+                "Tokens of context assumed when neither a session nor its model's row gives a number.",
+            ),
             ("never_defer", "Tools matching one of these patterns always load."),
             ("always_defer", "Tools matching one of these patterns always wait for a search."),
             ("defer_builtins", "Whether the agent's own tools may be deferred too."),
@@ -210,9 +213,17 @@ def _field(policy: Policy, name: str, explanation: str) -> Field:
     return Field(
         label=label_of(name),
         name=name,
-        value=_threshold(policy) if name == "threshold" else _in_words(getattr(policy, name)),
+        value=_value_in_force(policy, name),
         explanation=explanation,
     )
+
+
+def _value_in_force(policy: Policy, name: str) -> str:
+    if name == "threshold":
+        return _threshold(policy)
+    if name == "context_window" and policy.context_window is None:
+        return _in_words(DEFAULT_CONTEXT_WINDOW)
+    return _in_words(getattr(policy, name))
 
 
 def _threshold(policy: Policy) -> str:

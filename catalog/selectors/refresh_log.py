@@ -46,7 +46,7 @@ def _tell_run(run: RefreshRun) -> Iterator[LogLine]:
     yield LogLine(run.started_at, "The server was asked for its tools.")
     for rejected in run.rejected[:REJECTED_LINES]:
         yield LogLine(run.finished_at, f"Kept out {rejected['name']}: {rejected['why']}", "bad")
-    if left := len(run.rejected[REJECTED_LINES:]):
+    if left := run.rejected_count - len(run.rejected[:REJECTED_LINES]):
         yield LogLine(run.finished_at, f"Kept out {left:,} more.", "bad")
     took = f"{(run.finished_at - run.started_at).total_seconds():.1f} s"
     if not run.is_ok:

@@ -14,7 +14,7 @@ from catalog.domain.choices import Quarantine
 from catalog.domain.errors import InvalidInput, NotFound
 from catalog.domain.sizes import tokens_of
 from catalog.models import Decision, Policy, Server, Tool
-from catalog.selectors.servers import ACTIVE_TOOLS
+from catalog.selectors.servers import ACTIVE_TOOLS, at_address
 from catalog.selectors.tools import ToolFilter, matching_tools
 
 Decisions = dict[str, dict[str, str]]
@@ -92,10 +92,10 @@ def list_servers(*, policy: Policy | None, limit: int, cursor: str | None) -> Se
     return ServerPage([_size(server) for server in found[:limit]], following)
 
 
-def read_server(name: str, *, policy: Policy | None) -> ServerWithSizes:
-    server = _with_sizes(policy).filter(name=name).first()
+def read_server(address: str, *, policy: Policy | None) -> ServerWithSizes:
+    server = _with_sizes(policy).filter(at_address(address)).first()
     if server is None:
-        raise NotFound(f"There is no server named {name}.")
+        raise NotFound(f"There is no server named {address}.")
     return _size(server)
 
 

@@ -1,6 +1,6 @@
 """Servers as pages show them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -10,6 +10,7 @@ from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from catalog.domain.errors import NotFound
+from catalog.domain.server_names import read_number
 from catalog.domain.sizes import tokens_of
 from catalog.models import Change, Job, RefreshRun, Server, ToolRevision
 from catalog.models.changes import Action, Subject
@@ -18,6 +19,7 @@ from catalog.selectors.paging import Page, cut_page
 from catalog.selectors.totals import Totals, read_totals
 
 HISTORY_ROWS = 20
+REJECTED_ROWS = 10
 CHANGE_ROWS = 10
 ATTENTION_ROWS = 8
 FIRST_REFRESH_WITHIN = timedelta(minutes=2)
@@ -56,8 +58,12 @@ class ServerRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
+    """`rejected` are the first definitions kept out, `rejected_left` says how many more there are."""
+
     run: RefreshRun
     took_seconds: float
+    rejected: Sequence[Mapping[str, str]]
+    rejected_left: int
 
 
 def servers_for_table(
@@ -85,10 +91,16 @@ def server_names() -> list[str]:
     return list(Server.objects.values_list("name", flat=True).order_by("name"))
 
 
-def find_server(name: str) -> Server:
-    server = Server.objects.filter(name=name).first()
+def at_address(address: str) -> Q:
+    """The server that an address means: by its name, or by its number, as in `~12`."""
+    number = read_number(address)
+    return Q(name=address) if number is None else Q(pk=number)
+
+
+def find_server(address: str) -> Server:
+    server = Server.objects.filter(at_address(address)).first()
     if server is None:
-        raise NotFound(f"There is no server named {name}.")
+        raise NotFound(f"There is no server named {address}.")
     return server
 
 
@@ -98,7 +110,13 @@ def server_row(server: Server) -> ServerRow:
 
 def refresh_history(server: Server) -> list[RunRow]:
     runs = server.runs.all()[:HISTORY_ROWS]
-    return [RunRow(run, (run.finished_at - run.started_at).total_seconds()) for run in runs]
+    return [_run_row(run) for run in runs]
+
+
+def _run_row(run: RefreshRun) -> RunRow:
+    shown = run.rejected[:REJECTED_ROWS]
+    took_seconds = (run.finished_at - run.started_at).total_seconds()
+    return RunRow(run, took_seconds, shown, run.rejected_count - len(shown))
 
 
 def changed_definitions(server: Server) -> list[tuple[ToolRevision, ToolRevision]]:

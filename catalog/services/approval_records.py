@@ -56,9 +56,10 @@ def record(
 
 
 def read_side(change: Change, side: Mapping[str, object]) -> dict[int, Kept]:
-    """One side of a record as each tool's fields, by id."""
+    """One side of a record as each tool's fields, by id; without a tool whose name is another's by now."""
     found: dict[int, Kept] = defaultdict(dict)
-    only = list(Tool.objects.filter(qualified_name=change.name).values_list("pk", flat=True))
+    tool = changes.find_changed_tool(change)
+    only = [] if tool is None else [tool.pk]
     for field, value in side.items():
         by_value = value if isinstance(value, dict) else {str(value): only}
         for kept, tool_ids in by_value.items():

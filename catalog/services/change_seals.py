@@ -5,18 +5,23 @@ transactions, these would wait for each other. The keys are those of the stored 
 database.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 
 from catalog.domain.change_seals import NO_SEAL, Recorded, is_seal, seal_change, seal_end
 from catalog.domain.errors import Conflict
-from catalog.models import Change, LastSeal
+from catalog.models import Change, Heartbeat, LastSeal
 from catalog.sealing import derive_record_key
 
+logger = logging.getLogger(__name__)
+
+SEALING_PART = "change_seals"  # the heartbeat that says that sealing has begun
 SEAL_AT_ONCE = 100
 SEAL_AT_MOST = 5_000
 MOST_PROBLEMS = 20
@@ -34,20 +39,26 @@ class Verdict:
 
 def seal_new(limit: int = SEAL_AT_MOST) -> int:
     """Seal what was recorded since the last time, or some of it. How many changes that were."""
+    if _is_reset():
+        logger.error("the seals of the change record were removed: run `manage.py verify_changes`")
+        return 0
     count = 0
     while count < limit and Change.objects.filter(seal_number=None).exists():
         count += _seal_some()
     return count
 
 
-def verify() -> Verdict:
-    """Read all that is sealed. Costs with the length of the record; nobody waits meanwhile."""
+def verify(*, after: str = NO_SEAL) -> Verdict:
+    """Read all that is sealed. Costs with the length of the record; nobody waits meanwhile.
+
+    `after` is a last seal that was kept elsewhere: the record must still contain it, and go on from it.
+    """
     end = LastSeal.objects.filter(pk=1).first() or LastSeal(pk=1)
     return Verdict(
         sealed=end.number,
         waiting=Change.objects.filter(seal_number=None).count(),
         last=end.seal,
-        problems=list(islice(_find_problems(end, _keys()), MOST_PROBLEMS)),
+        problems=list(islice(chain(_find_reset(end, after), _find_problems(end, _keys())), MOST_PROBLEMS)),
     )
 
 
@@ -67,6 +78,7 @@ def seal_anew() -> int:
 @transaction.atomic
 def _seal_some() -> int:
     end = _lock_end()
+    Heartbeat.objects.get_or_create(part=SEALING_PART, defaults={"at": timezone.now()})
     waiting = list(Change.objects.filter(seal_number=None).order_by("pk")[:SEAL_AT_ONCE])
     _seal_after(end, waiting)
     return len(waiting)
@@ -86,6 +98,19 @@ def _seal_after(end: LastSeal, changes: Sequence[Change]) -> None:
     Change.objects.bulk_update(changes, ["seal_number", "seal"])
     end.end = seal_end(number=end.number, last=end.seal, key=key)
     end.save()
+
+
+def _is_reset() -> bool:
+    """Whether there is no seal although sealing had begun. What stands there then is never sealed anew."""
+    has_begun = Heartbeat.objects.filter(part=SEALING_PART).exists()
+    return has_begun and not LastSeal.objects.filter(number__gt=0).exists()
+
+
+def _find_reset(end: LastSeal, after: str) -> Iterator[str]:
+    if _is_reset():
+        yield "there are no seals any more, though there were: nothing tells whether a change is as recorded"
+    if after and not Change.objects.filter(seal=after, seal_number__lte=end.number).exists():
+        yield "the seal given is not among those of the record: what it covered was altered or removed"
 
 
 def _find_problems(end: LastSeal, keys: Sequence[bytes]) -> Iterator[str]:

@@ -1,12 +1,13 @@
 """Writes the change record, in the transaction of the change itself: no record, no change."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 
 from catalog.access import Role, role_of
 from catalog.domain.errors import NotAllowed
+from catalog.models import Tool
 from catalog.models.changes import Action, Change, Subject
 
 
@@ -18,6 +19,8 @@ class Actor:
     role: Role
     user: User | None = None
 
+
+LATER_LOOKED_AT = 100  # of the changes that came after one, to say who made them
 
 SYSTEM = Actor(label="toolsearch", role=Role.ADMIN)
 COMMAND_LINE = Actor(label="command line", role=Role.ADMIN)
@@ -54,3 +57,28 @@ def record(
         before={field: before[field] for field in sorted(differing) if field in before},
         after={field: after[field] for field in sorted(differing) if field in after},
     )
+
+
+def find_changed_tool(change: Change) -> Tool | None:
+    """The tool that a record of one tool is about, where it still has the name that it had then.
+
+    A name moves on when a tool's row is deleted, and when a server's kind changes. A tool whose server has
+    changed its kind since counts as another one: the record does not say which tools had which names.
+    """
+    found = Tool.objects.select_related("server").filter(qualified_name=change.name)
+    tool = found.filter(first_seen_at__lte=change.at).first()
+    if tool is None:
+        return None
+    later = Change.objects.filter(subject=Subject.SERVER, name=tool.server.name, pk__gt=change.pk)
+    renamed = later.filter(action=Action.CHANGED, after__has_key="kind")
+    return None if renamed.exists() else tool
+
+
+def tell_later(change: Change, fields: Collection[str]) -> str:
+    """Which of the fields were changed after a change of the same subject, and by whom, newest first."""
+    later = Change.objects.filter(subject=change.subject, name=change.name, pk__gt=change.pk).order_by("-pk")
+    actors: dict[str, str] = {}
+    for one in later[:LATER_LOOKED_AT]:
+        for field in (*one.before, *one.after):
+            actors.setdefault(field, one.actor)
+    return ", ".join(f"{field} by {actors[field]}" if field in actors else field for field in fields)

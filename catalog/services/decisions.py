@@ -1,17 +1,28 @@
-"""Keeps every policy's decided list equal to catalog and policy, by what a change touched."""
+"""Keeps every policy's decided list equal to catalog and policy, by what a change touched.
 
-from collections.abc import Mapping, Sequence
+Everything is read and decided before a transaction begins: that only checks that nobody else was quicker, and
+writes rows that are ready. SQLite has one writer, and agents wait for it.
+"""
 
-from django.db import transaction
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import Count, F, Q, Sum
+from django.db.models.functions import Coalesce
 
 from catalog.domain import decide as domain
+from catalog.domain.choices import Kind, Outcome
 from catalog.domain.facts import ToolFacts
 from catalog.domain.policy import Policy as DomainPolicy
-from catalog.models import CatalogVersion, DecidedList, Decision, Job, Policy, Tool
+from catalog.domain.thresholds import Measure, Totals, sum_tools
+from catalog.models import CatalogVersion, DecidedList, Decision, Job, Policy, Server, Tool
 from catalog.models.jobs import JobKind
-from catalog.models.tools import ToolQuerySet
 from catalog.selectors.decisions import count_behind
-from catalog.selectors.facts import read_facts, read_policy
+from catalog.selectors.facts import KnownTool, read_facts, read_policy
 from catalog.services import jobs
 from catalog.services.batches import batches
 from catalog.services.tallies import KeptDecision, Tally
@@ -19,11 +30,87 @@ from catalog.services.tallies import KeptDecision, Tally
 # Past this many changed tools, deciding all of them is quicker than finding each one's old decision.
 LARGEST_STEP_TOOLS = 1000
 BATCH_ROWS = 500
+# Several policies are written in one transaction while there are few rows; of one policy all rows are.
+BATCH_POLICIES = 100
+# Of a policy that has not been decided yet: agents' lists and searches do without its rows until its list
+# says that all are there. Pages, exports and `GET /tools` may show some of them meanwhile.
+BATCH_NEW_ROWS = 2000
+ATTEMPTS = 5
+# The ORM takes several times as long to write a whole list, and agents wait for the writer.
+_UPSERT = """
+    INSERT INTO catalog_decision (policy_id, tool_id, outcome, reason, chars) VALUES (%s, %s, %s, %s, %s)
+    ON CONFLICT (policy_id, tool_id)
+    DO UPDATE SET outcome = excluded.outcome, reason = excluded.reason, chars = excluded.chars
+"""
+_KEPT_COLUMNS = ("tool_id", "tool__server__kind", "chars", "outcome", "reason")
+_LIST_FIELDS = [field.name for field in DecidedList._meta.fields if not field.primary_key]
 
 
 def request_decisions() -> None:
     """Ask for the decisions to follow a change. A burst of changes is one job."""
     jobs.request_job(kind=JobKind.DECIDE)
+
+
+def request_new_lists() -> None:
+    """Have the lists follow a change that no tool's row shows, as of a server's description.
+
+    Call inside the transaction of the change: processes make their lists anew when the version moves.
+    """
+    CatalogVersion.advance()
+    request_decisions()
+
+
+def request_all_anew() -> None:
+    """Have every policy decide all of its tools again, for a change of what tools count for.
+
+    Call inside the transaction of the change, before it renames or deletes tools: who writes decisions locks
+    the lists first and then waits for their tools. A single tool's step takes what it counted before from its
+    server's row, which then says something else. The decisions stay in force until the new ones are written,
+    all of a list at once.
+    """
+    _lock_lists()
+    DecidedList.objects.update(policy_version=0)
+    request_decisions()
+
+
+def take_out_server(server: Server) -> None:
+    """Take the tools of a server that is about to be deleted from every decided list: one read, then one
+    statement for each list that has some of them.
+
+    Call inside the transaction that deletes it. What lists show is right at once; a threshold is read again
+    by the job. Every list gets another version, so that nobody writes what was planned while its tools were
+    there. Lists that are to be decided as a whole have no sums to subtract from, or those of another kind;
+    what is written of a first list so far goes, and it is written at once then.
+    """
+    rows = Decision.objects.filter(tool__server=server)
+    sums = (
+        rows.order_by("policy_id")
+        .values("policy_id")
+        .annotate(
+            tools=Count("pk"),
+            all_chars=Sum("chars"),
+            deferred=Count("pk", filter=Q(outcome=Outcome.DEFER)),
+            deferred_chars=Coalesce(Sum("chars", filter=Q(outcome=Outcome.DEFER)), 0),
+        )
+    )
+    # Locked before they are summed up: a job that decides meanwhile waits, and then finds another version.
+    _lock_lists()
+    Decision.objects.filter(policy__decided__version=0, policy__decided__policy_version=0).delete()
+    DecidedList.objects.update(version=F("version") + 1)
+    for found in sums:
+        counted = 0 if server.kind == Kind.BUILTIN else found["all_chars"]
+        DecidedList.objects.filter(policy_id=found["policy_id"], policy_version__gt=0).update(
+            tools=F("tools") - found["tools"],
+            chars=F("chars") - counted,
+            all_chars=F("all_chars") - found["all_chars"],
+            deferred=F("deferred") - found["deferred"],
+            deferred_chars=F("deferred_chars") - found["deferred_chars"],
+        )
+
+
+def _lock_lists() -> None:
+    """Lock every list until the transaction ends, in the order in which everybody locks them."""
+    list(DecidedList.objects.select_for_update().order_by("policy_id").values_list("pk"))
 
 
 def request_if_behind() -> None:
@@ -36,90 +123,262 @@ def run_decisions(job: Job) -> None:
 
 
 def bring_up_to_date() -> None:
-    """Decide what changed, policy by policy; each policy's list changes in one transaction."""
-    for policy_id in Policy.objects.values_list("pk", flat=True):
-        _follow(policy_id)
+    """Decide what changed; each policy's list changes in one transaction."""
+    policy_ids = list(Policy.objects.order_by("pk").values_list("pk", flat=True))
+    _create_missing(policy_ids)
+    for batch in batches(policy_ids, BATCH_POLICIES):
+        left: Sequence[int] = batch
+        for _ in range(ATTEMPTS):
+            left = _follow(left)
+            if not left:
+                break
 
 
-@transaction.atomic
-def _follow(policy_id: int) -> None:
-    DecidedList.objects.get_or_create(policy_id=policy_id)
-    decided = DecidedList.objects.select_for_update().get(policy_id=policy_id)
-    row = Policy.objects.get(pk=policy_id)
-    policy = read_policy(row)
-    # Read before the tools: what is committed meanwhile is then decided twice, and never missed.
-    catalog_version = CatalogVersion.current()
-    newer = Tool.objects.filter(facts_version__gt=decided.catalog_version).values_list("pk", flat=True)
-    touched = list(newer[: LARGEST_STEP_TOOLS + 1])
-    is_step = decided.policy_version == row.version and len(touched) <= LARGEST_STEP_TOOLS
-    if not (is_step and _decide(decided, policy, touched)):
-        _decide(decided, policy, None)
-    decided.catalog_version, decided.policy_version = catalog_version, row.version
-    decided.save()
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """What a decided list was when it was read. Where it is another by now, somebody else has decided."""
+
+    version: int
+    catalog_version: int
+    policy_version: int
+
+    @classmethod
+    def of(cls, decided: DecidedList) -> "_Basis":
+        return cls(decided.version, decided.catalog_version, decided.policy_version)
 
 
-def _decide(decided: DecidedList, policy: DomainPolicy, touched: Sequence[int] | None) -> bool:
-    """Decide the tools with these ids, or all of them for None.
+class _Row(NamedTuple):
+    """A decision to be stored."""
 
-    False, with nothing changed, when the step would flip the threshold: then all tools must be decided.
+    policy_id: int
+    tool_id: int
+    outcome: str
+    reason: str
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What a policy's decided list becomes: `gone` are ids of tools, `rows` stand in place of theirs."""
+
+    decided: DecidedList
+    basis: _Basis
+    gone: tuple[int, ...] = ()
+    rows: tuple[_Row, ...] = ()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the policy had no list in force. One that is decided anew has a version."""
+        return self.basis.version == 0 and self.basis.policy_version == 0
+
+    @property
+    def size(self) -> int:
+        return len(self.gone) + len(self.rows)
+
+
+class _Catalog:
+    """What decisions are made from, read once for many policies.
+
+    The version is read before the tools: what is committed meanwhile is then decided twice, and never missed.
     """
-    scope = Tool.objects.all() if touched is None else Tool.objects.filter(pk__in=touched)
-    old = _read_old(decided.policy_id, touched)
-    new = _read_visible(policy, scope)
-    tally = Tally() if touched is None else Tally.of(decided).take(old.values())
-    totals = tally.totals
-    for facts in new.values():
-        totals = totals.with_tool(facts)
-    reading = domain.measure_safely(policy, totals)
-    if touched is not None and reading.over != decided.over:
-        return False
-    situation = domain.prepare(policy, reading)
+
+    def __init__(self) -> None:
+        self.version = CatalogVersion.current()
+        self._touched: dict[int, list[int] | None] = {}
+        self._facts: dict[int, list[KnownTool]] = {}
+
+    def touched_since(self, version: int) -> list[int] | None:
+        """Ids of the tools touched since then; None where there are too many."""
+        if version not in self._touched:
+            newer = Tool.objects.filter(facts_version__gt=version).values_list("pk", flat=True)
+            ids = list(newer[: LARGEST_STEP_TOOLS + 1])
+            self._touched[version] = ids if len(ids) <= LARGEST_STEP_TOOLS else None
+        return self._touched[version]
+
+    def facts_since(self, version: int) -> list[KnownTool]:
+        """Of the tools touched since then that are listed."""
+        if version not in self._facts:
+            touched = self.touched_since(version) or ()
+            self._facts[version] = list(read_facts(Tool.objects.filter(pk__in=touched).listed()))
+        return self._facts[version]
+
+    @cached_property
+    def all_facts(self) -> list[KnownTool]:
+        return list(read_facts(Tool.objects.listed()))
+
+
+def _create_missing(policy_ids: Sequence[int]) -> None:
+    known = set(DecidedList.objects.values_list("policy_id", flat=True))
+    missing = [DecidedList(policy_id=policy_id) for policy_id in policy_ids if policy_id not in known]
+    if missing:
+        DecidedList.objects.bulk_create(missing, ignore_conflicts=True)
+
+
+def _follow(policy_ids: Sequence[int]) -> list[int]:
+    """Bring these policies up to date. What comes back are those that somebody else has changed meanwhile."""
+    left: list[int] = []
+    waiting: list[_Step] = []
+    for step in _plan(policy_ids):
+        if waiting and sum(one.size for one in waiting) + step.size > BATCH_ROWS:
+            left += _write(waiting)
+            waiting = []
+        waiting.append(_write_ahead(step) if step.is_first else step)
+    return left + _write(waiting) if waiting else left
+
+
+def _plan(policy_ids: Sequence[int]) -> Iterator[_Step]:
+    """One at a time: a whole list is long."""
+    catalog = _Catalog()
+    policies = Policy.objects.in_bulk(list(policy_ids))
+    lists = [
+        decided
+        for decided in DecidedList.objects.filter(policy_id__in=policies).order_by("policy_id")
+        if _Basis.of(decided) != _Basis(decided.version, catalog.version, policies[decided.policy_id].version)
+    ]
+    known = _read_touched(lists, catalog)
+    for decided in lists:
+        row = policies[decided.policy_id]
+        policy = read_policy(row)
+        is_step = decided.policy_version == row.version and (
+            catalog.touched_since(decided.catalog_version) is not None
+        )
+        old = known.get(decided.policy_id, {})
+        step = _decide_touched(decided, policy, old, catalog) if is_step else None
+        if step is None:
+            step = _decide_all(decided, policy, catalog)
+        decided.catalog_version, decided.policy_version = catalog.version, row.version
+        yield step
+
+
+def _read_touched(lists: Sequence[DecidedList], catalog: _Catalog) -> dict[int, dict[int, KeptDecision]]:
+    """The decisions in force of the tools that were touched, by policy: one read for all of one version."""
+    at_version: dict[int, list[int]] = defaultdict(list)
+    for decided in lists:
+        at_version[decided.catalog_version].append(decided.policy_id)
+    found: dict[int, dict[int, KeptDecision]] = defaultdict(dict)
+    for version, policy_ids in at_version.items():
+        touched = catalog.touched_since(version)
+        if touched:
+            rows = Decision.objects.filter(policy_id__in=policy_ids, tool_id__in=touched)
+            for policy_id, tool_id, *kept in rows.values_list("policy_id", *_KEPT_COLUMNS):
+                found[policy_id][tool_id] = KeptDecision(*kept)
+    return found
+
+
+def _decide_touched(
+    decided: DecidedList, policy: DomainPolicy, old: Mapping[int, KeptDecision], catalog: _Catalog
+) -> _Step | None:
+    """None, with nothing changed, where the threshold flips: then all tools must be decided."""
+    new = _show(policy, catalog.facts_since(decided.catalog_version))
+    tally = Tally.of(decided).take(old.values())
+    reading = domain.measure_safely(policy, _with_tools(tally.totals, new.values()))
+    if reading.over != decided.over:
+        return None
+    return _make_step(decided, policy, reading, old=old, new=new, tally=tally)
+
+
+def _decide_all(decided: DecidedList, policy: DomainPolicy, catalog: _Catalog) -> _Step:
+    rows = Decision.objects.filter(policy_id=decided.policy_id).values_list(*_KEPT_COLUMNS)
+    old = {tool_id: KeptDecision(*kept) for tool_id, *kept in rows}
+    new = _show(policy, catalog.all_facts)
+    reading = domain.measure_safely(policy, _with_tools(Tally().totals, new.values()))
+    return _make_step(decided, policy, reading, old=old, new=new, tally=Tally())
+
+
+def _make_step(
+    decided: DecidedList,
+    policy: DomainPolicy,
+    reading: Measure,
+    *,
+    old: Mapping[int, KeptDecision],
+    new: Mapping[int, ToolFacts],
+    tally: Tally,
+) -> _Step:
+    """Write the result to `decided`, unsaved. `tally` is that of the tools that are not among `new`."""
+    basis, situation = _Basis.of(decided), domain.prepare(policy, reading)
     wanted = {
         tool_id: KeptDecision(facts.kind, facts.chars or 0, decision.outcome, decision.reason)
         for tool_id, facts in new.items()
         for decision in (domain.decide_one(facts, situation),)
     }
-    if _store(decided.policy_id, old, wanted):
+    gone = tuple(tool_id for tool_id in old if tool_id not in wanted)
+    rows = tuple(
+        _Row(decided.policy_id, tool_id, str(kept.outcome), str(kept.reason), kept.chars)
+        for tool_id, kept in wanted.items()
+        if old.get(tool_id) != kept
+    )
+    if gone or rows or reading.over != decided.over:
         decided.version += 1
     decided.over = reading.over
     tally.add(wanted.values()).write(decided)
-    return True
+    return _Step(decided, basis, gone, rows)
 
 
-def _read_old(policy_id: int, touched: Sequence[int] | None) -> dict[int, KeptDecision]:
-    rows = Decision.objects.filter(policy_id=policy_id)
-    if touched is not None:
-        rows = rows.filter(tool_id__in=touched)
-    columns = ("tool_id", "tool__server__kind", "chars", "outcome", "reason")
-    return {tool_id: KeptDecision(*kept) for tool_id, *kept in rows.values_list(*columns)}
-
-
-def _read_visible(policy: DomainPolicy, scope: ToolQuerySet) -> dict[int, ToolFacts]:
-    listed = list(read_facts(scope.listed()))
-    ids = {known.facts.name: known.id for known in listed}
-    shown = domain.visible_tools((known.facts for known in listed), policy)
+def _show(policy: DomainPolicy, tools: Sequence[KnownTool]) -> dict[int, ToolFacts]:
+    ids = {known.facts.name: known.id for known in tools}
+    shown = domain.visible_tools((known.facts for known in tools), policy)
     return {ids[facts.name]: facts for facts in shown}
 
 
-def _store(policy_id: int, old: Mapping[int, KeptDecision], new: Mapping[int, KeptDecision]) -> bool:
-    """Write only what differs. False when nothing does."""
-    gone = [tool_id for tool_id in old if tool_id not in new]
-    changed = [tool_id for tool_id, kept in new.items() if tool_id in old and old[tool_id] != kept]
-    added = [tool_id for tool_id in new if tool_id not in old]
-    rows = Decision.objects.filter(policy_id=policy_id)
-    for batch in batches([*gone, *changed], BATCH_ROWS):
-        rows.filter(tool_id__in=batch).delete()
-    Decision.objects.bulk_create(
-        (
-            Decision(
-                policy_id=policy_id,
-                tool_id=tool_id,
-                outcome=new[tool_id].outcome,
-                reason=new[tool_id].reason,
-                chars=new[tool_id].chars,
-            )
-            for tool_id in (*changed, *added)
-        ),
-        batch_size=BATCH_ROWS,
-    )
-    return bool(gone or changed or added)
+def _with_tools(totals: Totals, tools: Iterable[ToolFacts]) -> Totals:
+    more = sum_tools(tools)
+    return Totals(totals.tools + more.tools, totals.chars + more.chars, totals.unmeasured + more.unmeasured)
+
+
+def _write_ahead(step: _Step) -> _Step:
+    """Store the rows of a policy's first list a batch at a time. What is left to do is to say so in its list.
+    Where somebody else was quicker, or a server was deleted meanwhile, both are refused.
+    """
+    for batch in batches(step.rows, BATCH_NEW_ROWS):
+        with transaction.atomic():
+            if _read_bases([step]).get(step.decided.policy_id) == step.basis:
+                _write_rows(batch)
+    return replace(step, rows=())
+
+
+@transaction.atomic
+def _write(steps: Sequence[_Step]) -> list[int]:
+    """Write only what differs. Policies whose list is not as it was read come back, unwritten."""
+    now = _read_bases(steps)
+    sound = [step for step in steps if now.get(step.decided.policy_id) == step.basis]
+    _delete_gone(sound)
+    _write_rows([row for step in sound for row in step.rows])
+    _write_lists(sound)
+    written = {step.decided.policy_id for step in sound}
+    return [policy_id for policy_id in now if policy_id not in written]
+
+
+def _read_bases(steps: Sequence[_Step]) -> dict[int, _Basis]:
+    """Locked until the transaction ends."""
+    lists = DecidedList.objects.select_for_update().order_by("policy_id")
+    return {row.policy_id: _Basis.of(row) for row in lists.filter(pk__in=[one.decided.pk for one in steps])}
+
+
+def _write_rows(rows: Sequence[_Row]) -> None:
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.executemany(_UPSERT, rows)
+
+
+def _write_lists(steps: Iterable[_Step]) -> None:
+    """Lists in which no decision changed only move on to the versions, all in one statement."""
+    moved: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for step in steps:
+        decided = step.decided
+        if step.basis.version == decided.version and step.basis.policy_version == decided.policy_version:
+            moved[decided.catalog_version, decided.policy_version].append(decided.policy_id)
+        else:
+            decided.save(update_fields=_LIST_FIELDS)
+    for (catalog_version, policy_version), policy_ids in moved.items():
+        lists = DecidedList.objects.filter(policy_id__in=policy_ids)
+        lists.update(catalog_version=catalog_version, policy_version=policy_version)
+
+
+def _delete_gone(steps: Iterable[_Step]) -> None:
+    """An edit mostly takes the same tools from every list: then it is one statement."""
+    policies: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for step in steps:
+        policies[step.gone].append(step.decided.policy_id)
+    for gone, policy_ids in policies.items():
+        for batch in batches(gone, BATCH_ROWS):
+            Decision.objects.filter(policy_id__in=policy_ids, tool_id__in=batch).delete()

@@ -7,15 +7,18 @@ receiving one twice costs a claim that fails. A job may run twice, so what it do
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.models import Exists, F, OuterRef, Q
+from django.db.models.functions import Least
 from django.utils import timezone
 
+from catalog.domain.errors import Unavailable
 from catalog.models.jobs import Job, JobKind, JobQuerySet, JobState
+from catalog.services.batches import batches
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +29,9 @@ LONGEST_ATTEMPT = timedelta(seconds=600)
 REWAKE_AFTER = timedelta(seconds=10)
 FIRST_RETRY_AFTER = timedelta(seconds=5)
 WAKE_AT_ONCE = 500
+PRUNE_AT_ONCE = 500
+# Each failure means that another request was added, committed and claimed in between.
+REQUEST_ATTEMPTS = 10
 
 Handler = Callable[[Job], None]
 
@@ -39,44 +45,70 @@ class TookTooLong(Exception):
 
 
 def request_job(*, kind: JobKind, subject: int = 0) -> Job:
-    """Ask for a job to run now. One that waits already serves, so a burst of requests is one job.
+    """Ask for a job to run now. One that waits already serves, at its place among the others, so a burst of
+    requests is one job.
 
     The waiting row is written to in any case: a worker that would claim it has to wait for our transaction,
     and so sees what the job is asked for.
     """
-    waiting = Job.objects.filter(kind=kind, subject=subject, state=JobState.WAITING)
-    if waiting.update(run_after=timezone.now(), woken_at=None):
-        return waiting.get()
-    return ensure_job(kind=kind, subject=subject)
+    for _ in range(REQUEST_ATTEMPTS):
+        with transaction.atomic(savepoint=False):
+            waiting = Job.objects.filter(kind=kind, subject=subject, state=JobState.WAITING)
+            if waiting.update(run_after=Least(F("run_after"), timezone.now()), woken_at=None):
+                return waiting.get()
+            if job := _add_job(kind, subject):
+                return job
+    raise Unavailable("jobs of this kind are requested and claimed faster than one can be added; try again")
 
 
-def ensure_job(*, kind: JobKind, subject: int = 0) -> Job:
+def ensure_job(*, kind: JobKind, subject: int = 0) -> None:
     """Have a job wait, but leave one that waits for its next attempt in peace: what sweeps ask for."""
-    job, _ = Job.objects.get_or_create(
-        kind=kind, subject=subject, state=JobState.WAITING, defaults={"run_after": timezone.now()}
-    )
-    return job
+    if not Job.objects.filter(kind=kind, subject=subject, state=JobState.WAITING).exists():
+        _add_job(kind, subject)
 
 
-def take_wakeable(*, now: datetime) -> list[tuple[int, str]]:
+def _add_job(kind: JobKind, subject: int) -> Job | None:
+    """None where another transaction has added one meanwhile."""
+    try:
+        with transaction.atomic():
+            return Job.objects.create(kind=kind, subject=subject, run_after=timezone.now())
+    except IntegrityError:
+        return None
+
+
+def take_wakeable(*, now: datetime, held_back: Collection[int] = ()) -> list[tuple[int, str]]:
     """Ids and kinds of the jobs a worker should hear about, marked so that none is sent again at once.
 
+    `held_back` are ids of jobs that have to wait for others of their kind.
+
     A job that could not be claimed yet, because one of its kind and subject is running, is heard of when
-    that one has ended.
+    that one has ended. A job that another transaction is writing to is left to the wake-up that follows it.
     """
     quiet = Q(woken_at=None) | Q(woken_at__lt=now - REWAKE_AFTER)
     ahead = Job.objects.filter(
         kind=OuterRef("kind"), subject=OuterRef("subject"), state=JobState.RUNNING, held_until__gte=now
     )
     wakeable = Job.objects.claimable(now=now).filter(quiet, ~Exists(ahead)).order_by("run_after")
-    found = list(wakeable.values_list("pk", "kind")[:WAKE_AT_ONCE])
-    Job.objects.filter(pk__in=[pk for pk, _ in found]).update(woken_at=now)
+    if held_back:
+        wakeable = wakeable.exclude(pk__in=held_back)
+    if not wakeable.exists():
+        return []
+    with transaction.atomic():
+        found = list(wakeable.free().values_list("pk", "kind")[:WAKE_AT_ONCE])
+        Job.objects.filter(pk__in=[pk for pk, _ in found]).update(woken_at=now)
     return found
 
 
 def forget_wake_ups(job_ids: Iterable[int]) -> None:
     """No worker heard of these: let the next sweep send them at once."""
-    Job.objects.filter(pk__in=list(job_ids)).update(woken_at=None)
+    _update_free(Job.objects.filter(pk__in=list(job_ids)), woken_at=None)
+
+
+def _update_free(rows: JobQuerySet, **values: object) -> int:
+    """Update the rows that no other transaction has locked. Returns how many."""
+    with transaction.atomic():
+        free = list(rows.free().values_list("pk", flat=True))
+        return Job.objects.filter(pk__in=free).update(**values)
 
 
 def claim_job(*, job_id: int, holder: str) -> Job | None:
@@ -159,7 +191,8 @@ def run_job(*, job_id: int, holder: str, handlers: Mapping[JobKind, Handler]) ->
 
 def give_up_exhausted(*, now: datetime) -> int:
     """Fail the jobs that took their worker down on every permitted attempt."""
-    return Job.objects.exhausted(now=now).update(
+    return _update_free(
+        Job.objects.exhausted(now=now),
         state=JobState.FAILED,
         held_by="",
         held_until=None,
@@ -169,9 +202,12 @@ def give_up_exhausted(*, now: datetime) -> int:
 
 
 def prune_jobs(*, before: datetime) -> int:
-    """Forget the jobs that ended before a moment."""
+    """Forget the jobs that ended before a moment, in batches. How many there were."""
     ended = Job.objects.filter(state__in=[JobState.DONE, JobState.FAILED], finished_at__lt=before)
-    return ended.delete()[0]
+    ids = list(ended.order_by().values_list("pk", flat=True))
+    for batch in batches(ids, PRUNE_AT_ONCE):
+        Job.objects.filter(pk__in=batch).delete()
+    return len(ids)
 
 
 def _held(job: Job) -> JobQuerySet:

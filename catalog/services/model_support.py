@@ -13,7 +13,7 @@ from catalog.models import Change, ModelSupport
 from catalog.models.changes import Action, Subject
 from catalog.models.model_support import Provider
 from catalog.selectors.models import find_model
-from catalog.services import changes
+from catalog.services import changes, edits
 
 MAX_PATTERN_CHARS = 100
 MAX_CONTEXT_WINDOW = 2**31 - 1
@@ -28,15 +28,21 @@ def save_model(
     context_window: int | None,
     actor: changes.Actor,
     model_id: int | None = None,
+    if_unchanged: edits.Precondition | None = None,
 ) -> ModelSupport:
-    """Add a row, or change the one named. Raises Conflict where another row has the pattern."""
+    """Add a row, or change the one named. Raises Conflict where another row has the pattern, and OutdatedEdit
+    where the precondition does not hold.
+    """
     changes.require(actor, Role.ADMIN)
     name_pattern = name_pattern.strip()
     _check(name_pattern, context_window)
-    row = ModelSupport() if model_id is None else find_model(model_id)
+    row = ModelSupport() if model_id is None else _hold(model_id)
     before = {} if model_id is None else describe(row)
     row.name_pattern, row.provider = name_pattern, provider
     row.hosted_search, row.context_window = hosted_search, context_window
+    if before:
+        present = edits.Row(Subject.MODEL, str(before["name_pattern"]), present=before, shown=before)
+        edits.require_current(present, if_unchanged, wanted=describe(row))
     if describe(row) == before:
         return row
     try:
@@ -51,7 +57,7 @@ def save_model(
 @transaction.atomic
 def delete_model(*, model_id: int, actor: changes.Actor) -> None:
     changes.require(actor, Role.ADMIN)
-    row = find_model(model_id)
+    row = _hold(model_id)
     before = describe(row)
     row.delete()
     _record(row, actor, Action.DELETED, before, {})
@@ -69,12 +75,32 @@ def restore_model(*, change: Change, actor: changes.Actor) -> None:
     if row is None:
         raise Conflict(f"there is no row for {change.name} any more")
     present = describe(row)
-    if any(present[field] != value for field, value in change.after.items()):
-        raise Conflict(f"the row for {change.name} has changed since")
+    differing = [field for field, value in change.after.items() if present.get(field) != value]
+    if differing:
+        later = changes.tell_later(change, differing)
+        raise Conflict(f"the row for {change.name} has changed since: {later}")
     if change.action == Action.CREATED:
         delete_model(model_id=row.pk, actor=actor)
     else:
         _save_described({**present, **change.before}, actor, model_id=row.pk)
+
+
+def version_of(row: ModelSupport) -> str:
+    """What an edit of the row is made from."""
+    return edits.version_of(describe(row))
+
+
+def change_model(
+    *,
+    model_id: int,
+    changed: Mapping[str, Any],
+    actor: changes.Actor,
+    if_unchanged: edits.Precondition | None = None,
+) -> ModelSupport:
+    """Change the fields given and leave the rest."""
+    with transaction.atomic():
+        fields = {**describe(_hold(model_id)), **changed}
+        return _save_described(fields, actor, model_id=model_id, if_unchanged=if_unchanged)
 
 
 def describe(row: ModelSupport) -> dict[str, object]:
@@ -87,14 +113,27 @@ def describe(row: ModelSupport) -> dict[str, object]:
     }
 
 
-def _save_described(fields: Mapping[str, Any], actor: changes.Actor, *, model_id: int | None = None) -> None:
-    save_model(
+def _hold(model_id: int) -> ModelSupport:
+    """The row, locked until the transaction ends."""
+    row = ModelSupport.objects.select_for_update().filter(pk=model_id).first()
+    return row or find_model(model_id)
+
+
+def _save_described(
+    fields: Mapping[str, Any],
+    actor: changes.Actor,
+    *,
+    model_id: int | None = None,
+    if_unchanged: edits.Precondition | None = None,
+) -> ModelSupport:
+    return save_model(
         name_pattern=fields["name_pattern"],
         provider=Provider(fields["provider"]),
         hosted_search=fields["hosted_search"],
         context_window=fields.get("context_window"),
         actor=actor,
         model_id=model_id,
+        if_unchanged=if_unchanged,
     )
 
 

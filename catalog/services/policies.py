@@ -13,7 +13,7 @@ from catalog.models import Policy, PolicyVersion, Tool
 from catalog.models.changes import Action, Subject
 from catalog.selectors.facts import read_policy
 from catalog.selectors.review import quarantines_in_force
-from catalog.services import approvals, changes, decisions
+from catalog.services import approvals, changes, decisions, edits
 from catalog.services.writing import catalog_writing
 
 DEFAULT_SLUG = "default"
@@ -38,16 +38,24 @@ def create_policy(*, wanted: Mapping[str, object], actor: changes.Actor) -> Poli
 
 
 @catalog_writing()
-def change_policy(*, policy: Policy, changed: Mapping[str, object], actor: changes.Actor) -> bool:
+def change_policy(
+    *,
+    policy: Policy,
+    changed: Mapping[str, object],
+    actor: changes.Actor,
+    if_unchanged: edits.Precondition | None = None,
+) -> bool:
     """Change the fields given, in camelCase or snake_case. False when all of them had that value already.
 
     Raises InvalidInput with every mistake, and changes nothing then; NotAllowed where a reader of less than
-    an admin's role changes the quarantine, which guards what admins approve.
+    an admin's role changes the quarantine, which guards what admins approve; OutdatedEdit where the
+    precondition does not hold.
     """
     changes.require(actor, Role.EDITOR)
     row = Policy.objects.select_for_update().get(pk=policy.pk)
     before = read_policy(row)
     after = before.change(changed)
+    edits.require_current(_edit_row(row, before), if_unchanged, wanted=after.to_mapping())
     if after.slug != before.slug:
         raise InvalidInput.at("policy.slug", "cannot be changed: agents know the policy by it")
     if after == before:
@@ -62,12 +70,19 @@ def change_policy(*, policy: Policy, changed: Mapping[str, object], actor: chang
     return True
 
 
-def roll_back(*, policy: Policy, number: int, actor: changes.Actor) -> bool:
+def version_of(policy: Policy) -> str:
+    """What an edit of the policy is made from."""
+    return edits.version_of(_edit_row(policy, read_policy(policy)).present)
+
+
+def roll_back(
+    *, policy: Policy, number: int, actor: changes.Actor, if_unchanged: edits.Precondition | None = None
+) -> bool:
     """Make the policy what it was in a version. That is a change too, and can be rolled back."""
     version = PolicyVersion.objects.filter(policy=policy, number=number).first()
     if version is None:
         raise NotFound(f"policy {policy.slug} has no version {number}")
-    return change_policy(policy=policy, changed=version.fields, actor=actor)
+    return change_policy(policy=policy, changed=version.fields, actor=actor, if_unchanged=if_unchanged)
 
 
 @transaction.atomic
@@ -82,6 +97,11 @@ def delete_policy(*, policy: Policy, actor: changes.Actor) -> None:
     except ProtectedError:
         raise Conflict(f"keys or sessions use the policy {policy.slug}") from None
     _record(policy, actor, Action.DELETED, before, {})
+
+
+def _edit_row(row: Policy, policy: domain.Policy) -> edits.Row:
+    fields = {name: value for name, value in policy.to_mapping().items() if name != "slug"}
+    return edits.Row(Subject.POLICY, row.slug, present=fields, shown=fields)
 
 
 def _require_admin(actor: changes.Actor) -> None:

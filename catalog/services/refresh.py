@@ -1,11 +1,11 @@
 """Brings a server's tools up to date, and keeps the record of each attempt."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from catalog import upstream
@@ -15,22 +15,32 @@ from catalog.domain.connection import (
     FailureCode,
     Limits,
     Listing,
+    Rejected,
     Rules,
     StdioRules,
     UpstreamFailure,
 )
 from catalog.domain.definitions import Definition
+from catalog.domain.limits import REJECTED_OF_A_RUN, REJECTED_OF_A_RUN_BYTES
+from catalog.domain.references import ReferenceRules
 from catalog.models import Job, RefreshRun, Server
-from catalog.models.jobs import JobKind
+from catalog.models.jobs import JobKind, JobState
 from catalog.models.servers import MAX_PROTOCOL_CHARS, MAX_TITLE_CHARS, MAX_VERSION_CHARS
 from catalog.sealing import SealBroken
-from catalog.services import connections, followers, jobs, tools
+from catalog.services import connections, decisions, followers, history, jobs, tools
 from catalog.services.writing import catalog_writing
 
 FIRST_RETRY_AFTER_SECONDS = 30
 LONGEST_RETRY_AFTER_SECONDS = 3600
 MAX_DOUBLINGS = 20
 JITTER = 0.1
+
+# Of a worker node's threads for refreshes, which are more. The rest is for servers that answered last time.
+MOST_TIMED_OUT_AT_ONCE = 4
+MOST_UNREACHED_AT_ONCE = 6  # with those that timed out
+
+_TIMED_OUT = Q(failures__gt=0, last_error_code__in=[FailureCode.CONNECT_TIMEOUT, FailureCode.LIST_TIMEOUT])
+_NEVER_REACHED = Q(last_refreshed_at=None)
 
 ListTools = Callable[..., Listing]
 
@@ -49,8 +59,39 @@ def request_due_refreshes(*, now: datetime) -> int:
     return len(due)
 
 
+def find_held_back(*, now: datetime) -> list[int]:
+    """Ids of the waiting refreshes that no worker should hear about yet, so that silent servers leave room.
+
+    A server that said nothing last time may say nothing again, and hold a worker's thread until the time is
+    over. Those take some of the threads at most, together with those that were never reached a few more.
+    """
+    refreshes = Job.objects.open().filter(kind=JobKind.REFRESH_SERVER).order_by("run_after", "pk")
+    rows = list(refreshes.values_list("pk", "subject", "state", "woken_at"))
+    doubtful = Server.objects.filter(pk__in=[row[1] for row in rows]).filter(_TIMED_OUT | _NEVER_REACHED)
+    timed_out = dict(doubtful.annotate(is_silent=_TIMED_OUT).values_list("pk", "is_silent")) if rows else {}
+    room = {True: MOST_TIMED_OUT_AT_ONCE, False: MOST_UNREACHED_AT_ONCE}
+    held_back: list[int] = []
+    is_under_way = {
+        pk: state == JobState.RUNNING or (woken_at is not None and woken_at >= now - jobs.REWAKE_AFTER)
+        for pk, _, state, woken_at in rows
+    }
+    for pk, subject, *_ in sorted(rows, key=lambda row: not is_under_way[row[0]]):
+        if subject not in timed_out:
+            continue
+        wanted = [False, True] if timed_out[subject] else [False]
+        if not is_under_way[pk] and any(room[one] <= 0 for one in wanted):
+            held_back.append(pk)
+            continue
+        for one in wanted:
+            room[one] -= 1
+    return held_back
+
+
 def run_refresh(job: Job, *, list_tools: ListTools | None = None) -> None:
-    """Ask one server for its tools and store what it says. No transaction is open while it is asked."""
+    """Ask one server for its tools and store what it says.
+
+    No transaction is open while it is asked, nor while its definitions are looked over.
+    """
     server = Server.objects.refreshable().filter(pk=job.subject).first()
     if server is None:
         return
@@ -58,14 +99,19 @@ def run_refresh(job: Job, *, list_tools: ListTools | None = None) -> None:
     try:
         ask = list_tools or upstream.list_tools
         listing = ask(_read_connection(server), limits=_limits(), rules=_rules())
-        _store_listing(job, server, listing, started_at)
+        definitions = [Definition.from_wire(wire) for wire in listing.definitions]
+        prepared = tools.prepare_listing(server=server, definitions=definitions, masked=listing.masked)
+        stored = _store_listing(job, server, listing, prepared, started_at)
     except UpstreamFailure as failure:
         _store_failure(job, server, failure, started_at)
+        return
     except jobs.LostHold:
         raise
     except Exception as error:  # a mistake of ours: the admin must see it too, and the job tries again
         _store_failure(job, server, _explain(error), started_at)
         raise
+    if stored and stored.touched:
+        history.prune_server(server_id=server.pk, now=timezone.now())
 
 
 def _explain(error: Exception) -> UpstreamFailure:
@@ -92,15 +138,21 @@ def _rules() -> Rules:
     return Rules(
         stdio=StdioRules(enabled=settings.STDIO_ENABLED, allowed_commands=settings.STDIO_COMMANDS),
         addresses=AddressRules(allow_private=settings.PRIVATE_ADDRESSES_ALLOWED),
+        references=ReferenceRules(allowed=settings.REFERENCES, own_values=settings.OWN_SECRETS),
     )
 
 
 @catalog_writing()
-def _store_listing(job: Job, server: Server, listing: Listing, started_at: datetime) -> None:
+def _store_listing(
+    job: Job, server: Server, listing: Listing, prepared: tools.PreparedListing, started_at: datetime
+) -> tools.Stored | None:
+    """None where the server was deleted meanwhile."""
     jobs.confirm_held(job)
+    row = Server.objects.filter(pk=server.pk).first()
+    if row is None:
+        return None
     now = timezone.now()
-    definitions = [Definition.from_wire(wire) for wire in listing.definitions]
-    stored = tools.store_definitions(server=server, definitions=definitions, now=now)
+    stored = tools.store_listing(server=server, listing=prepared, now=now)
     Server.objects.filter(pk=server.pk).update(
         title=(listing.server_title or listing.server_name)[:MAX_TITLE_CHARS],
         version=listing.server_version[:MAX_VERSION_CHARS],
@@ -114,6 +166,7 @@ def _store_listing(job: Job, server: Server, listing: Listing, started_at: datet
         last_error_code="",
         last_error="",
     )
+    rejected = _cut_rejected(listing.rejected)
     RefreshRun.objects.create(
         server=server,
         job=job,
@@ -123,25 +176,44 @@ def _store_listing(job: Job, server: Server, listing: Listing, started_at: datet
         changed=len(stored.changed),
         gone=len(stored.gone),
         unchanged=stored.unchanged_count,
-        rejected=[{"name": rejected.name, "why": rejected.why} for rejected in listing.rejected],
+        rejected=rejected,
+        rejected_more=len(listing.rejected) - len(rejected),
         stderr_tail=listing.stderr_tail,
     )
     if stored.touched:
         followers.request_all()
+    if listing.instructions != row.instructions:
+        decisions.request_new_lists()
+    return stored
 
 
-@transaction.atomic
+def _cut_rejected(rejected: Sequence[Rejected]) -> list[dict[str, str]]:
+    """As many as a record keeps."""
+    kept: list[dict[str, str]] = []
+    left_bytes = REJECTED_OF_A_RUN_BYTES
+    for one in rejected[:REJECTED_OF_A_RUN]:
+        left_bytes -= len(one.name.encode()) + len(one.why.encode())
+        if left_bytes < 0:
+            break
+        kept.append({"name": one.name, "why": one.why})
+    return kept
+
+
+@catalog_writing()
 def _store_failure(job: Job, server: Server, failure: UpstreamFailure, started_at: datetime) -> None:
-    """Keep the last good catalog, and say what is wrong and since when."""
+    """Keep the last good catalog, and say what is wrong and since when, unless the server was deleted."""
     jobs.confirm_held(job)
+    row = Server.objects.filter(pk=server.pk).first()
+    if row is None:
+        return
     now = timezone.now()
-    Server.objects.filter(pk=server.pk).update(
-        failures=server.failures + 1,
-        stale_since=server.stale_since or now,
+    Server.objects.filter(pk=row.pk).update(
+        failures=row.failures + 1,
+        stale_since=row.stale_since or now,
         last_error_code=failure.code,
         last_error=failure.message,
         stderr_tail=failure.stderr_tail,
-        next_refresh_at=now + _jittered(_retry_after_seconds(server.failures)),
+        next_refresh_at=now + _jittered(_retry_after_seconds(row.failures)),
     )
     RefreshRun.objects.create(
         server=server,

@@ -10,7 +10,8 @@ from catalog.domain.errors import Conflict, InvalidInput
 from catalog.domain.query import MAX_QUERY_CHARS, Listing, parse_query
 from catalog.models import Change, Policy, SavedQuery, Tool
 from catalog.models.changes import Action, Subject
-from catalog.services import changes
+from catalog.services import changes, edits
+from catalog.services.writing import catalog_writing
 
 MOST_SAVED = 200  # of one policy: a run of all of them stays a matter of a second
 MOST_EXPECTED = 10
@@ -18,15 +19,41 @@ _NAME_CHARS = 255
 
 
 @transaction.atomic
-def save_query(*, policy: Policy, query: str, expected: Sequence[str], actor: changes.Actor) -> SavedQuery:
-    """Save a query, or change what a saved one should find. Tools go by qualified or own name.
+def rename_expected(renamed: Mapping[str, str]) -> None:
+    """Have saved queries expect tools by their new names, given by the old ones."""
+    for row in SavedQuery.objects.select_for_update().order_by("pk"):
+        expected = [renamed.get(name, name) for name in row.expected]
+        if expected != row.expected:
+            row.expected = expected
+            row.save(update_fields=["expected"])
+
+
+def version_of(saved: SavedQuery | None) -> str:
+    """What a form that saves a query carries; None is a query that nobody has saved."""
+    return edits.version_of({"expected": _expected_of(saved)})
+
+
+@catalog_writing()
+def save_query(
+    *,
+    policy: Policy,
+    query: str,
+    expected: Sequence[str],
+    actor: changes.Actor,
+    precondition: edits.Precondition | None = None,
+) -> SavedQuery:
+    """Save a query, or change what a saved one should find. Tools go by qualified or own name, and are not
+    renamed meanwhile.
 
     Raises InvalidInput for a query that cannot be read and for tools that do not exist, Conflict when the
-    policy has as many as it may.
+    policy has as many as it may, OutdatedEdit when it was saved with other tools since it was read.
     """
     changes.require(actor, Role.EDITOR)
     text, names = _clean_query(query), _resolve(expected)
     known = SavedQuery.objects.select_for_update().filter(policy=policy, query=text).first()
+    present = {"expected": _expected_of(known)}
+    row = edits.Row(Subject.QUERY, text[:_NAME_CHARS], present=present, shown=present)
+    edits.require_current(row, precondition, wanted={"expected": names})
     if known is None and SavedQuery.objects.filter(policy=policy).count() >= MOST_SAVED:
         raise Conflict(f"a policy has at most {MOST_SAVED} saved queries")
     before = {} if known is None else _fields_of(known)
@@ -97,6 +124,10 @@ def _meant(name: str, known: Sequence[tuple[str, str]]) -> str:
     if len(fitting) > 1:
         raise InvalidInput.at("expected", f"{name} is one of {', '.join(fitting)}: say which")
     return fitting[0]
+
+
+def _expected_of(saved: SavedQuery | None) -> list[str]:
+    return [] if saved is None else list(saved.expected)
 
 
 def _fields_of(saved: SavedQuery) -> dict[str, object]:

@@ -111,8 +111,11 @@ def _read_listed(version: int) -> Visible:
 
 
 def _remember_shown(policy: Policy) -> Visible:
-    decided = DecidedList.objects.filter(policy=policy).values_list("version", flat=True).first()
-    return _read_decided(policy.pk, decided or 0)
+    """Nothing before the policy's first list is complete: its rows come a batch at a time, at version 0."""
+    versions = DecidedList.objects.filter(policy=policy).values_list("version", "policy_version").first()
+    if versions is None or versions == (0, 0):
+        return Visible.of(())
+    return _read_decided(policy.pk, versions[0])
 
 
 @lru_cache(maxsize=REMEMBERED_POLICIES)

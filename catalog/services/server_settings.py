@@ -1,13 +1,12 @@
-"""What else changes a server: whether it is used at all, and its end."""
-
-from django.utils import timezone
+"""What else changes a server: whether it is used at all, its kind, and its end."""
 
 from catalog.access import Role
-from catalog.models import Server, Tool
+from catalog.domain.choices import Kind
+from catalog.models import CatalogVersion, Server
 from catalog.models.changes import Action, Subject
-from catalog.services import changes, decisions, followers
+from catalog.services import changes, decisions, followers, saved_queries
 from catalog.services.servers import describe
-from catalog.services.tools import mark_changed, mark_facts_changed
+from catalog.services.tools import mark_facts_changed, rename_tools
 from catalog.services.writing import catalog_writing
 
 
@@ -33,15 +32,44 @@ def set_enabled(*, server: Server, enabled: bool, actor: changes.Actor) -> None:
 
 
 @catalog_writing()
+def set_kind(*, server: Server, kind: Kind, actor: changes.Actor) -> None:
+    """Make the server of another kind. Its tools get the names of that kind, as if they were new under it.
+
+    For agents the tools of the old names are gone: a session that had loaded one searches again. What
+    admins set, approved and recorded stays with the tools, and saved queries expect the new names. Globs of
+    policies and sessions that spell an old name out match no more; bare names and `server/tool` do.
+    """
+    changes.require(actor, Role.EDITOR)
+    row = Server.objects.select_for_update().get(pk=server.pk)
+    if row.kind == kind:
+        return
+    before: dict[str, object] = {"kind": str(row.kind)}
+    row.kind = kind
+    row.save(update_fields=["kind", "updated_at"])
+    decisions.request_all_anew()  # locks the lists, which comes before the tools
+    saved_queries.rename_expected(rename_tools(row))
+    followers.request_all()
+    changes.record(
+        actor=actor,
+        subject=Subject.SERVER,
+        name=row.name,
+        action=Action.CHANGED,
+        before=before,
+        after={"kind": str(kind)},
+    )
+
+
+@catalog_writing()
 def delete_server(*, server: Server, actor: changes.Actor) -> None:
-    """The server, its tools and their history go, and with them its tools from every decided list."""
+    """The server, its tools and their history go, and with them its tools from every decided list.
+
+    A worker decides anew where that takes a policy below its threshold.
+    """
     changes.require(actor, Role.ADMIN)
     row = Server.objects.select_for_update().get(pk=server.pk)
     before = describe(row)
-    tool_ids = list(row.tools.values_list("pk", flat=True))
-    Tool.objects.filter(pk__in=tool_ids, gone_at=None).update(gone_at=timezone.now())
-    mark_changed(tool_ids)
-    decisions.bring_up_to_date()
+    decisions.take_out_server(row)
     row.delete()
+    CatalogVersion.advance()
     followers.request_all()
     changes.record(actor=actor, subject=Subject.SERVER, name=row.name, action=Action.DELETED, before=before)

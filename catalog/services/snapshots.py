@@ -8,13 +8,13 @@ from django.utils import timezone
 
 from catalog import upstream
 from catalog.access import Role
-from catalog.domain.choices import Transport
+from catalog.domain.choices import Kind, Transport
 from catalog.domain.connection import Rejected
 from catalog.domain.definitions import ANY_OBJECT, Definition
 from catalog.domain.errors import Conflict
 from catalog.models import Server
 from catalog.models.changes import Action, Subject
-from catalog.services import changes, followers, tools
+from catalog.services import changes, followers, server_settings, servers, tools
 from catalog.services.writing import catalog_writing
 
 
@@ -25,31 +25,74 @@ class Imported:
     rejected: tuple[Rejected, ...]
 
 
-@catalog_writing()
-def import_snapshots(
-    *, definitions_by_server: Mapping[str, Sequence[dict[str, Any]]], actor: changes.Actor
-) -> list[Imported]:
-    """All or nothing. A definition that is not valid is kept out and reported, alone.
+@dataclass(frozen=True, slots=True)
+class PreparedSnapshot:
+    server: str
+    listing: tools.PreparedListing
+    rejected: tuple[Rejected, ...]
 
-    Raises Conflict when a server of that name is one we connect to.
+
+def import_snapshots(
+    *,
+    definitions_by_server: Mapping[str, Sequence[dict[str, Any]]],
+    actor: changes.Actor,
+    kind: Kind | None = None,
+) -> list[Imported]:
+    """Prepare snapshots and store them: all or nothing.
+
+    With `kind` None servers that are there stay what they are, and new ones are `mcp`. Raises Conflict when a
+    server of that name is one we connect to.
+    """
+    prepared = prepare_snapshots(definitions_by_server=definitions_by_server, actor=actor, kind=kind)
+    return store_snapshots(prepared=prepared, actor=actor, kind=kind)
+
+
+def prepare_snapshots(
+    *,
+    definitions_by_server: Mapping[str, Sequence[dict[str, Any]]],
+    actor: changes.Actor,
+    kind: Kind | None = None,
+) -> list[PreparedSnapshot]:
+    """All that takes long: call it outside of a transaction. It stores nothing.
+
+    A definition that is not valid is kept out and reported, alone. Raises InvalidInput for a name that no new
+    server can have.
     """
     changes.require(actor, Role.EDITOR)
-    imported = [_import_one(name, definitions, actor) for name, definitions in definitions_by_server.items()]
+    servers.refuse_names(dict.fromkeys(definitions_by_server, "name"))
+    return [_prepare(name, definitions, kind) for name, definitions in definitions_by_server.items()]
+
+
+@catalog_writing()
+def store_snapshots(
+    *, prepared: Sequence[PreparedSnapshot], actor: changes.Actor, kind: Kind | None = None
+) -> list[Imported]:
+    """With the kind that they were prepared with. Raises as `import_snapshots` does."""
+    changes.require(actor, Role.EDITOR)
+    imported = [_store_one(one, actor, kind) for one in prepared]
     if any(one.stored.touched for one in imported):
         followers.request_all()
     return imported
 
 
-def _import_one(name: str, definitions: Sequence[dict[str, Any]], actor: changes.Actor) -> Imported:
-    server = _find_or_create(name, actor)
+def _prepare(name: str, definitions: Sequence[dict[str, Any]], kind: Kind | None) -> PreparedSnapshot:
+    """The server is stored, or found, when the snapshot is."""
     valid, rejected = upstream.judge_definitions(map(_complete, definitions))
     without_schema = {one.get("name") for one in definitions if not one.get("inputSchema")}
+    server = Server.objects.filter(name=name).first() or Server(name=name, transport=Transport.SNAPSHOT)
+    server.kind = kind or server.kind
+    read = [_read(wire, without_schema) for wire in valid]
+    return PreparedSnapshot(name, tools.prepare_listing(server=server, definitions=read), rejected)
+
+
+def _store_one(prepared: PreparedSnapshot, actor: changes.Actor, kind: Kind | None) -> Imported:
+    server = _find_or_create(prepared.server, actor, kind or Kind.MCP)
+    if kind:
+        server_settings.set_kind(server=server, kind=kind, actor=actor)
     now = timezone.now()
-    stored = tools.store_definitions(
-        server=server, definitions=[_read(wire, without_schema) for wire in valid], now=now
-    )
+    stored = tools.store_listing(server=server, listing=prepared.listing, now=now)
     Server.objects.filter(pk=server.pk).update(last_refreshed_at=now)
-    return Imported(server=name, stored=stored, rejected=rejected)
+    return Imported(server=prepared.server, stored=stored, rejected=prepared.rejected)
 
 
 def _read(wire: dict[str, Any], without_schema: set[object]) -> Definition:
@@ -63,8 +106,10 @@ def _complete(definition: dict[str, Any]) -> dict[str, Any]:
     return definition if definition.get("inputSchema") else {**definition, "inputSchema": ANY_OBJECT}
 
 
-def _find_or_create(name: str, actor: changes.Actor) -> Server:
-    server, is_new = Server.objects.get_or_create(name=name, defaults={"transport": Transport.SNAPSHOT})
+def _find_or_create(name: str, actor: changes.Actor, kind: Kind) -> Server:
+    server, is_new = Server.objects.get_or_create(
+        name=name, defaults={"transport": Transport.SNAPSHOT, "kind": kind}
+    )
     if not server.is_snapshot:
         raise Conflict(f"{name} is a server we connect to, not a snapshot")
     if is_new:
@@ -73,6 +118,6 @@ def _find_or_create(name: str, actor: changes.Actor) -> Server:
             subject=Subject.SERVER,
             name=name,
             action=Action.CREATED,
-            after={"transport": server.transport},
+            after={"transport": server.transport, **servers.describe_kind(server)},
         )
     return server

@@ -20,7 +20,7 @@ def clean_tags(tags: Sequence[str]) -> list[str]:
 
 
 def tags_of(tool: Tool) -> list[str]:
-    return list(tool.tags.order_by("name").values_list("name", flat=True))
+    return sorted(tool.tags.values_list("name", flat=True))
 
 
 def set_tags(tool: Tool, tags: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from catalog.domain.choices import Loading
 from catalog.domain.errors import InvalidInput
 from catalog.models import Tool
 from catalog.models.changes import Action, Subject
-from catalog.services import changes, decisions, reindex
+from catalog.services import changes, decisions, edits, reindex
 from catalog.services.tags import clean_tags, set_tags, tags_of
 from catalog.services.tools import mark_changed, mark_facts_changed
 from catalog.services.writing import catalog_writing
@@ -25,17 +25,29 @@ def change_tool(
     keywords: Sequence[str] | None = None,
     hidden: bool | None = None,
     tags: Sequence[str] | None = None,
+    if_unchanged: edits.Precondition | None = None,
 ) -> Tool:
-    """Change what is given and leave the rest. A change that changes nothing leaves no record."""
+    """Change what is given and leave the rest. A change that changes nothing leaves no record.
+
+    Raises OutdatedEdit where the precondition does not hold.
+    """
     changes.require(actor, Role.EDITOR)
     row = Tool.objects.select_for_update().get(pk=tool.pk)
     before = settings_of(row)
-    if loading is not None:
-        row.loading = loading
-    if keywords is not None:
-        row.keywords = _clean_keywords(keywords)
-    if hidden is not None:
-        row.hidden = hidden
+    given: dict[str, object] = {
+        "loading": None if loading is None else str(loading),
+        "keywords": None if keywords is None else _clean_keywords(keywords),
+        "hidden": hidden,
+        "tags": None if tags is None else sorted(clean_tags(tags)),
+    }
+    wanted = {field: value for field, value in given.items() if value is not None}
+    edits.require_current(
+        edits.Row(Subject.TOOL, row.qualified_name, present=before, shown=before, pk=row.pk),
+        if_unchanged,
+        wanted=wanted,
+    )
+    for field in ("loading", "keywords", "hidden"):
+        setattr(row, field, wanted.get(field, before[field]))
     if tags is not None:
         set_tags(row, clean_tags(tags))
     after = settings_of(row)
@@ -66,12 +78,21 @@ def _tell_followers(tool: Tool, differing: set[str]) -> None:
     decisions.request_decisions()
 
 
+def version_of(tool: Tool, tags: Sequence[str]) -> str:
+    """What an edit of the tool is made from."""
+    return edits.version_of(_describe(tool, tags))
+
+
 def settings_of(tool: Tool) -> dict[str, object]:
+    return _describe(tool, tags_of(tool))
+
+
+def _describe(tool: Tool, tags: Sequence[str]) -> dict[str, object]:
     return {
         "loading": str(tool.loading),
         "keywords": list(tool.keywords),
         "hidden": tool.hidden,
-        "tags": tags_of(tool),
+        "tags": sorted(tags),
     }
 
 

@@ -1,18 +1,23 @@
-"""Stores what a server says its tools are, beside what an admin has set for them."""
+"""Stores what a server says its tools are, beside what an admin has set for them.
 
-from collections.abc import Iterable, Sequence
+In two steps: `prepare_listing` does what takes long and holds nothing, `store_listing` writes what differs.
+"""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from django.db.models import Max
 
 from catalog.domain import approvals, names
-from catalog.domain.choices import Kind
+from catalog.domain.choices import Approval, Kind
 from catalog.domain.definitions import Definition
 from catalog.models import CatalogVersion, Policy, Server, Tool, ToolRevision
 from catalog.models.tools import ToolQuerySet
 from catalog.services.batches import batches
 from catalog.services.marks import look_over
+from catalog.services.prepared_rows import Columns, Values
 from catalog.services.writing import catalog_writing
 
 BATCH_ROWS = 500
@@ -25,7 +30,18 @@ DEFINITION_FIELDS = (
     "meta",
     "extra",
 )
-_KNOWN_FIELDS = ("server", "name", "digest", "gone_at", "baseline_digest", "approved_at")
+_CONTENT = Columns(Tool, (*DEFINITION_FIELDS, "marks", "mark_count", "digest", "chars"))
+_CHANGED = Columns(Tool, (*_CONTENT.names, "changed_at", "approval"))
+_NEW = Columns(
+    Tool,
+    (
+        *(*_CONTENT.names, "name", "baseline_digest"),
+        *("server", "qualified_name", "first_seen_at", "changed_at"),
+    ),
+)
+_NOW = Columns(Tool, ("changed_at",))
+_FORM = Columns(ToolRevision, ("digest", "definition", "chars"))
+_REVISION = Columns(ToolRevision, (*_FORM.names, "tool", "number", "seen_at"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +58,101 @@ class Stored:
         return self.added + self.changed + self.gone
 
 
-@catalog_writing()
+class PreparedDefinition:
+    """A definition with what its rows will hold, as the database takes it."""
+
+    def __init__(self, definition: Definition, *, is_masked: bool) -> None:
+        self._definition = definition
+        self._is_masked = is_masked
+        self.name = definition.name
+        self.digest = definition.digest
+        self._chars = definition.size.chars
+
+    @cached_property
+    def content(self) -> Values:
+        """For the tool's row, marks included: what takes longest to find out."""
+        own = (getattr(self._definition, field) for field in DEFINITION_FIELDS)
+        marked = look_over(self._definition, is_masked=self._is_masked)
+        return _CONTENT.prepare((*own, marked["marks"], marked["mark_count"], self.digest, self._chars))
+
+    @cached_property
+    def form(self) -> Values:
+        """For the row of the revision."""
+        return _FORM.prepare((self.digest, self._definition.to_wire(), self._chars))
+
+    def complete(self) -> None:
+        """Find out everything now."""
+        _ = self.content, self.form
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedListing:
+    """The definitions by name, and qualified names for those that were new when it was prepared, which the
+    server's kind at that time is part of.
+    """
+
+    kind: Kind
+    definitions: Mapping[str, PreparedDefinition]
+    qualified_names: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is stored of a tool that decides what a listing changes about it."""
+
+    id: int
+    digest: str
+    is_gone: bool
+    baseline_digest: str
+    is_approved: bool
+
+    def judge(self, digest: str) -> Approval:
+        return approvals.judge(digest=digest, baseline=self.baseline_digest, is_approved=self.is_approved)
+
+
 def store_definitions(*, server: Server, definitions: Sequence[Definition], now: datetime) -> Stored:
+    """Prepare a listing and store it."""
+    prepared = prepare_listing(server=server, definitions=definitions)
+    return store_listing(server=server, listing=prepared, now=now)
+
+
+def prepare_listing(
+    *, server: Server, definitions: Iterable[Definition], masked: Container[str] = ()
+) -> PreparedListing:
+    """Digest, mark and name what is new or changed. Call it outside of a transaction: it takes its time.
+
+    `masked` are the names of those in which secrets were masked. The server need not be stored yet. What
+    changes meanwhile costs `store_listing` the time that is saved here, and nothing else.
+    """
+    listed = {one.name: PreparedDefinition(one, is_masked=one.name in masked) for one in definitions}
+    known = _read_known(server)
+    for name, prepared in listed.items():
+        if name not in known or known[name].digest != prepared.digest:
+            prepared.complete()
+    qualified = _name_tools(server, [name for name in listed if name not in known])
+    return PreparedListing(Kind(server.kind), listed, qualified)
+
+
+@catalog_writing()
+def store_listing(*, server: Server, listing: PreparedListing, now: datetime) -> Stored:
     """Make the server's tools equal the listing, in one transaction; a reader sees all of it or none.
 
     A tool that is no longer listed is marked gone, not deleted. Admin settings are left as they are.
     An unchanged definition writes nothing.
     """
-    known = {tool.name: tool for tool in server.tools.only(*_KNOWN_FIELDS)}
-    listed = {definition.name: definition for definition in definitions}
-    new = [definition for name, definition in listed.items() if name not in known]
-    seen = [(known[name], definition) for name, definition in listed.items() if name in known]
-    changed = [(tool, definition) for tool, definition in seen if tool.digest != definition.digest]
-    gone = [tool.pk for name, tool in known.items() if name not in listed and tool.gone_at is None]
-    back = {tool.pk for tool, _ in seen if tool.gone_at is not None}
+    known = _read_known(server)
+    listed = listing.definitions
+    new = [prepared for name, prepared in listed.items() if name not in known]
+    seen = [(known[name], prepared) for name, prepared in listed.items() if name in known]
+    changed = [(tool, prepared) for tool, prepared in seen if tool.digest != prepared.digest]
+    gone = [tool.id for name, tool in known.items() if name not in listed and not tool.is_gone]
+    back = {tool.id for tool, _ in seen if tool.is_gone}
 
-    added = _create_tools(server, new, now)
+    added = _create_tools(server, new, listing, now)
     _change_tools(changed, now)
     _update(gone, gone_at=now)
     _update(list(back), gone_at=None)
-    changed_ids = tuple(tool.pk for tool, _ in changed if tool.pk not in back)
+    changed_ids = tuple(tool.id for tool, _ in changed if tool.id not in back)
     stored = Stored(
         added=(*added, *back),
         changed=changed_ids,
@@ -85,83 +176,100 @@ def mark_facts_changed(tools: ToolQuerySet) -> None:
     tools.update(facts_version=CatalogVersion.advance())
 
 
+def rename_tools(server: Server) -> dict[str, str]:
+    """Name a server's tools, gone ones too, as its kind asks for. New names by old ones."""
+    rows = Tool.objects.filter(server_id=server.pk).order_by().values_list("name", "pk", "qualified_name")
+    known = {name: (tool_id, qualified) for name, tool_id, qualified in rows}
+    given = _name_tools(server, list(known))
+    renamed = [Tool(pk=tool_id, qualified_name=given[name]) for name, (tool_id, _) in known.items()]
+    Tool.objects.bulk_update(renamed, ["qualified_name"], batch_size=BATCH_ROWS)
+    mark_changed([tool.pk for tool in renamed])
+    return {qualified: given[name] for name, (_, qualified) in known.items()}
+
+
 def _update(tool_ids: Sequence[int], **values: object) -> None:
     for batch in batches(tool_ids, BATCH_ROWS):
         Tool.objects.filter(pk__in=batch).update(**values)
 
 
-def _create_tools(server: Server, definitions: Sequence[Definition], now: datetime) -> list[int]:
-    if not definitions:
+def _read_known(server: Server) -> dict[str, _Known]:
+    rows = Tool.objects.filter(server_id=server.pk).order_by()
+    columns = ("name", "pk", "digest", "gone_at", "baseline_digest", "approved_at")
+    return {
+        name: _Known(tool_id, digest, gone_at is not None, baseline, approved_at is not None)
+        for name, tool_id, digest, gone_at, baseline, approved_at in rows.values_list(*columns)
+    }
+
+
+def _create_tools(
+    server: Server, new: Sequence[PreparedDefinition], listing: PreparedListing, now: datetime
+) -> list[int]:
+    if not new:
         return []
-    qualified = _name_tools(server, definitions)
-    tools = [
-        Tool(
-            server=server,
-            name=definition.name,
-            qualified_name=qualified[definition.name],
-            digest=definition.digest,
-            chars=definition.size.chars,
-            baseline_digest=definition.digest,
-            first_seen_at=now,
-            changed_at=now,
-            **_definition_values(definition),
-        )
-        for definition in definitions
-    ]
-    created = Tool.objects.bulk_create(tools, batch_size=BATCH_ROWS)
-    _create_revisions(
-        ((tool, definition, 1) for tool, definition in zip(created, definitions, strict=True)), now
+    qualified = _confirm_names(server, [prepared.name for prepared in new], listing)
+    [now_stored] = _NOW.prepare((now,))
+    _NEW.insert(
+        [
+            (*one.content, one.name, one.digest, server.pk, qualified[one.name], now_stored, now_stored)
+            for one in new
+        ]
     )
-    return [tool.pk for tool in created]
+    ids = {name: known.id for name, known in _read_known(server).items()}
+    added = [ids[prepared.name] for prepared in new]
+    _create_revisions(((tool_id, 1, one) for tool_id, one in zip(added, new, strict=True)), now)
+    return added
 
 
-def _change_tools(changed: Sequence[tuple[Tool, Definition]], now: datetime) -> None:
-    tool_ids = [tool.pk for tool, _ in changed]
-    latest = dict(
-        ToolRevision.objects.filter(tool__in=tool_ids).values_list("tool").annotate(Max("number")).order_by()
+def _change_tools(changed: Sequence[tuple[_Known, PreparedDefinition]], now: datetime) -> None:
+    [changed_at] = _NOW.prepare((now,))
+    _CHANGED.update(
+        (tool.id, (*one.content, changed_at, tool.judge(one.digest).value)) for tool, one in changed
     )
-    for tool, definition in changed:
-        tool.digest, tool.chars, tool.changed_at = definition.digest, definition.size.chars, now
-        tool.approval = approvals.judge(
-            digest=tool.digest, baseline=tool.baseline_digest, is_approved=tool.approved_at is not None
-        )
-        for field, value in _definition_values(definition).items():
-            setattr(tool, field, value)
-    fields = [*DEFINITION_FIELDS, "marks", "mark_count", "digest", "chars", "changed_at", "approval"]
-    Tool.objects.bulk_update([tool for tool, _ in changed], fields, batch_size=BATCH_ROWS)
-    _create_revisions(((tool, definition, latest[tool.pk] + 1) for tool, definition in changed), now)
+    latest = _read_latest_numbers([tool.id for tool, _ in changed])
+    _create_revisions(((tool.id, latest.get(tool.id, 0) + 1, one) for tool, one in changed), now)
 
 
-def _create_revisions(rows: Iterable[tuple[Tool, Definition, int]], now: datetime) -> None:
-    ToolRevision.objects.bulk_create(
-        (
-            ToolRevision(
-                tool=tool,
-                number=number,
-                digest=definition.digest,
-                definition=definition.to_wire(),
-                chars=definition.size.chars,
-                seen_at=now,
-            )
-            for tool, definition, number in rows
-        ),
-        batch_size=BATCH_ROWS,
-    )
+def _read_latest_numbers(tool_ids: Sequence[int]) -> dict[int, int]:
+    latest: dict[int, int] = {}
+    for batch in batches(tool_ids, BATCH_ROWS):
+        revisions = ToolRevision.objects.filter(tool__in=batch).order_by()
+        latest.update(revisions.values_list("tool").annotate(Max("number")))
+    return latest
 
 
-def _definition_values(definition: Definition) -> dict[str, object]:
-    return {**{field: getattr(definition, field) for field in DEFINITION_FIELDS}, **look_over(definition)}
+def _create_revisions(rows: Iterable[tuple[int, int, PreparedDefinition]], now: datetime) -> None:
+    [seen_at] = _NOW.prepare((now,))
+    _REVISION.insert([(*one.form, tool_id, number, seen_at) for tool_id, number, one in rows])
 
 
-def _name_tools(server: Server, definitions: Sequence[Definition]) -> dict[str, str]:
+def _confirm_names(server: Server, new: Sequence[str], listing: PreparedListing) -> Mapping[str, str]:
+    """The names given when the listing was prepared, or others where one of them was taken meanwhile or the
+    server is of another kind now.
+    """
+    present = Server.objects.only("kind", "name").get(pk=server.pk)
+    prepared = listing.qualified_names
+    given = {name: prepared[name] for name in new if name in prepared}
+    is_of_kind = present.kind == listing.kind
+    if is_of_kind and len(given) == len(new) and not _read_taken(list(given.values())):
+        return given
+    return _name_tools(present, new)
+
+
+def _name_tools(server: Server, new: Sequence[str]) -> dict[str, str]:
     """Names for new tools; only the names that could clash are looked up, not the whole catalog."""
-    kind = Kind(server.kind)
-    tool_ids = [names.ToolId(kind, server.name, definition.name) for definition in definitions]
+    tool_ids = [names.ToolId(Kind(server.kind), server.name, name) for name in new]
     candidates = [name for tool_id in tool_ids for name in names.candidate_names(tool_id)]
-    taken: set[str] = set()
-    for batch in batches(candidates, BATCH_ROWS):
-        found = Tool.objects.filter(qualified_name__in=batch)
-        taken.update(found.values_list("qualified_name", flat=True))
-    search_tools = Policy.objects.values_list("search_tool_name", flat=True).distinct()
-    given = names.name_all(tool_ids, reserved={*taken, *search_tools})
+    given = names.name_all(tool_ids, reserved=_read_taken(candidates))
     return {tool_id.tool: name for tool_id, name in given.items()}
+
+
+def _read_taken(candidates: Sequence[str]) -> set[str]:
+    """Those of the names that a tool has, of whatever server, or the search tool of a policy."""
+    if not candidates:
+        return set()
+    search_tools = Policy.objects.values_list("search_tool_name", flat=True).distinct()
+    taken = set(search_tools).intersection(candidates)
+    for batch in batches(candidates, BATCH_ROWS):
+        found = Tool.objects.filter(qualified_name__in=batch).order_by()
+        taken.update(found.values_list("qualified_name", flat=True))
+    return taken

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 
 from catalog.access import Role
-from catalog.domain.choices import Loading
+from catalog.domain.choices import Kind, Loading
 from catalog.domain.errors import Conflict, InvalidInput
-from catalog.models import Change, Policy, Server, Tool
+from catalog.models import Change, Policy, Server
 from catalog.models.changes import Action, Subject
+from catalog.selectors.facts import read_policy
 from catalog.services import (
     approval_records,
     approvals,
@@ -19,8 +20,9 @@ from catalog.services import (
     servers,
     tool_settings,
 )
+from catalog.services.writing import catalog_writing
 
-Undo = Callable[[Change, changes.Actor], None]
+Undo = Callable[[Change, changes.Actor], str]
 
 
 def can_undo(change: Change, role: Role = Role.ADMIN) -> bool:
@@ -32,13 +34,19 @@ def can_undo(change: Change, role: Role = Role.ADMIN) -> bool:
     return role >= _least_role(change) and _find_undo(change) is not None
 
 
-def undo_change(*, change: Change, actor: changes.Actor) -> None:
-    """Raises Conflict where the change cannot be taken back, or its subject has changed since."""
+@catalog_writing()
+def undo_change(*, change: Change, actor: changes.Actor) -> str:
+    """Returns the name of what is as it was. Raises Conflict where the change cannot be taken back, or its
+    subject has changed since.
+
+    A change of many tools is taken back on those that have not changed since, if there is one: the name then
+    says how many.
+    """
     changes.require(actor, Role.EDITOR)
     undo = _find_undo(change)
     if undo is None:
         raise Conflict("this change cannot be undone")
-    undo(change, actor)
+    return undo(change, actor)
 
 
 def _least_role(change: Change) -> Role:
@@ -71,13 +79,14 @@ def _find_undo_of_settings(change: Change) -> Undo | None:
     return None
 
 
-def _undo_server(change: Change, actor: changes.Actor) -> None:
+def _undo_server(change: Change, actor: changes.Actor) -> str:
     server = Server.objects.filter(name=change.name).first()
     if server is None:
         raise Conflict(f"there is no server {change.name} any more")
     present = {
         "deferLoading": server.defer_loading,
         "enabled": server.enabled,
+        "kind": str(server.kind),
         "refreshIntervalSeconds": server.refresh_interval_seconds,
     }
     _require_unchanged(change, present)
@@ -86,14 +95,17 @@ def _undo_server(change: Change, actor: changes.Actor) -> None:
         servers.set_defer_loading(server=server, defer_loading=before["deferLoading"], actor=actor)
     if "enabled" in before:
         server_settings.set_enabled(server=server, enabled=before["enabled"], actor=actor)
+    if "kind" in before:
+        server_settings.set_kind(server=server, kind=Kind(before["kind"]), actor=actor)
     if "refreshIntervalSeconds" in before:
         servers.set_refresh_interval(server=server, seconds=before["refreshIntervalSeconds"], actor=actor)
+    return change.name
 
 
-def _undo_tool(change: Change, actor: changes.Actor) -> None:
-    tool = Tool.objects.filter(qualified_name=change.name).first()
+def _undo_tool(change: Change, actor: changes.Actor) -> str:
+    tool = changes.find_changed_tool(change)
     if tool is None:
-        raise Conflict(f"there is no tool {change.name} any more")
+        raise Conflict(f"{change.name} is not the tool any more that was changed")
     _require_unchanged(change, tool_settings.settings_of(tool))
     before = change.before
     tool_settings.change_tool(
@@ -104,42 +116,52 @@ def _undo_tool(change: Change, actor: changes.Actor) -> None:
         hidden=before.get("hidden"),
         tags=before.get("tags"),
     )
+    return change.name
 
 
-def _undo_bulk(change: Change, actor: changes.Actor) -> None:
-    if bulk.restore_tools(change=change, actor=actor) is None:
+def _undo_bulk(change: Change, actor: changes.Actor) -> str:
+    restored = bulk.restore_tools(change=change, actor=actor)
+    if restored is None:
         raise Conflict("every one of these tools has changed since")
+    return restored.name
 
 
-def _undo_approval(change: Change, actor: changes.Actor) -> None:
-    if approvals.restore_approvals(change=change, actor=actor) is None:
+def _undo_approval(change: Change, actor: changes.Actor) -> str:
+    restored = approvals.restore_approvals(change=change, actor=actor)
+    if restored is None:
         raise Conflict("every one of these tools has changed since")
+    return restored.name
 
 
-def _undo_model(change: Change, actor: changes.Actor) -> None:
+def _undo_model(change: Change, actor: changes.Actor) -> str:
     model_support.restore_model(change=change, actor=actor)
+    return change.name
 
 
-def _undo_policy(change: Change, actor: changes.Actor) -> None:
+def _undo_policy(change: Change, actor: changes.Actor) -> str:
     policy = Policy.objects.filter(slug=change.name).first()
     if policy is None:
         raise Conflict(f"there is no policy {change.name} any more")
+    _require_unchanged(change, read_policy(policy).to_mapping())
     policies.change_policy(policy=policy, changed=change.before, actor=actor)
+    return change.name
 
 
-def _undo_saved_query(change: Change, actor: changes.Actor) -> None:
+def _undo_saved_query(change: Change, actor: changes.Actor) -> str:
     try:
         saved_queries.restore_query(change=change, actor=actor)
     except InvalidInput as invalid:
         raise Conflict(str(invalid)) from None
+    return change.name
 
 
 def _require_unchanged(change: Change, present: Mapping[str, object]) -> None:
-    if any(present[field] != value for field, value in change.after.items()):
-        raise Conflict(f"{change.name} has changed since")
+    differing = [field for field, value in change.after.items() if present.get(field) != value]
+    if differing:
+        raise Conflict(f"{change.name} has changed since: {changes.tell_later(change, differing)}")
 
 
 _UNDOS: tuple[tuple[Subject, frozenset[str], Undo], ...] = (
-    (Subject.SERVER, frozenset({"deferLoading", "enabled", "refreshIntervalSeconds"}), _undo_server),
+    (Subject.SERVER, frozenset({"deferLoading", "enabled", "kind", "refreshIntervalSeconds"}), _undo_server),
     (Subject.TOOL, frozenset({"loading", "keywords", "hidden", "tags"}), _undo_tool),
 )

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -21,12 +21,12 @@ from catalog.domain.connection import (
     UpstreamFailure,
     resolve,
 )
-from catalog.upstream.definitions import judge_definitions
+from catalog.upstream.definitions import mask_and_judge
 from catalog.upstream.failures import Link, explain, explain_timeout
 from catalog.upstream.guard import Resolver, resolve_host
 from catalog.upstream.http import HttpLink
 from catalog.upstream.launch import prepare_launch
-from catalog.upstream.masking import present, secrets_in_prose, secrets_of
+from catalog.upstream.masking import present, secrets_in_texts, secrets_of
 from catalog.upstream.pages import ToolSieve, read_pages
 from catalog.upstream.stdio import StdioLink
 
@@ -49,10 +49,10 @@ def list_tools(
 
     `${VAR}` references are filled in from `environment`, by default this process's own. Raises
     UpstreamFailure for every way in which it can go wrong. Nothing the server started is left running, and
-    no secret value of the connection is in the failure, nor in the listing outside of `definitions`.
+    no secret value of the connection is in the failure or in the listing.
     """
     environment = os.environ if environment is None else environment
-    resolved = resolve(connection, environment)
+    resolved = resolve(connection, environment, rules.references)
     make_link = partial(_make_link, resolved, limits, rules, environment, resolver)
     outcome, stderr = asyncio.run(_ask(resolved.transport, make_link, limits))
     tidy = partial(present, secrets=secrets_of(resolved))
@@ -60,17 +60,19 @@ def list_tools(
     if isinstance(outcome, UpstreamFailure):
         raise UpstreamFailure(outcome.code, tidy(outcome.message)[:LONGEST_MESSAGE], stderr_tail=tail)
     found, introduction = outcome
-    definitions, rejected = judge_definitions(found, limits)
+    secrets = secrets_in_texts(resolved)
+    definitions, rejected, masked = mask_and_judge(found, limits, secrets=secrets)
     return replace(
-        _tidy_introduction(introduction, resolved),
+        _tidy_introduction(introduction, secrets),
         definitions=definitions,
         rejected=tuple(Rejected(name, tidy(why)[:LONGEST_MESSAGE]) for name, why in rejected),
         stderr_tail=tail,
+        masked=masked,
     )
 
 
-def _tidy_introduction(introduction: Listing, resolved: Connection) -> Listing:
-    tidy = partial(present, secrets=secrets_in_prose(resolved))
+def _tidy_introduction(introduction: Listing, secrets: Sequence[str]) -> Listing:
+    tidy = partial(present, secrets=secrets)
     return replace(
         introduction,
         server_name=tidy(introduction.server_name),
@@ -115,7 +117,7 @@ async def _ask(
 
 
 async def _converse(link: Link, limits: Limits, mode: str) -> _Heard | UpstreamFailure:
-    sieve = ToolSieve()
+    sieve = ToolSieve(limits)
     heard: _Heard | None = None
     failure: UpstreamFailure | None = None
     timeout_seconds, is_listing = limits.connect_timeout_seconds, False
@@ -128,10 +130,10 @@ async def _converse(link: Link, limits: Limits, mode: str) -> _Heard | UpstreamF
                 heard = await _read_tools(client, sieve, limits), _read_introduction(client)
                 scope.deadline = anyio.current_time() + limits.close_timeout_seconds
         except Exception as error:
-            failure = explain(error, link, is_listing=is_listing)
+            failure = sieve.failure or explain(error, link, is_listing=is_listing)
     if heard:
         return heard  # and whatever happened on parting does not matter
-    return failure or explain_timeout(link, is_listing=is_listing, seconds=timeout_seconds)
+    return failure or sieve.failure or explain_timeout(link, is_listing=is_listing, seconds=timeout_seconds)
 
 
 async def _read_tools(client: Client, sieve: ToolSieve, limits: Limits) -> list[object]:

@@ -1,13 +1,16 @@
 """Judges tool definitions one by one, so that a bad one is kept out alone."""
 
 import json
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from mcp.shared.inbound import find_invalid_x_mcp_header
 from mcp_types import Tool
 from pydantic import ValidationError
 
 from catalog.domain.connection import JsonObject, Limits, Rejected
+from catalog.domain.limits import SCHEMA_LEVELS, SCHEMA_NODES, SCHEMA_PAIRS
+from catalog.upstream.masking import holds_secret, mask_within
 from catalog.upstream.schema_check import schema_problem
 
 WIRE_FIELDS = (
@@ -21,6 +24,14 @@ class _Unfit(Exception):
     """Why one definition is kept out, in words for an admin."""
 
 
+class Judged(NamedTuple):
+    """Valid definitions, rejected ones, and the names of the valid ones in which a secret was masked."""
+
+    definitions: tuple[JsonObject, ...]
+    rejected: tuple[Rejected, ...]
+    masked: frozenset[str]
+
+
 def judge_definitions(
     given: Iterable[object], limits: Limits | None = None
 ) -> tuple[tuple[JsonObject, ...], tuple[Rejected, ...]]:
@@ -29,34 +40,102 @@ def judge_definitions(
     Of several definitions with one name the first is kept. Fields that MCP does not know, and fields that are
     null, are left out.
     """
-    limits = limits or Limits()
+    definitions, rejected, _ = mask_and_judge(given, limits or Limits(), secrets=())
+    return definitions, rejected
+
+
+def mask_and_judge(given: Iterable[object], limits: Limits, *, secrets: Sequence[str]) -> Judged:
+    """The same with secrets masked. One in a name that a call is made by rejects the definition."""
     kept: dict[str, JsonObject] = {}
     rejected: list[Rejected] = []
-    for place, candidate in enumerate(given, start=1):
+    masked: set[str] = set()
+    for place, candidate in enumerate(map(_take_known_fields, given), start=1):
+        shown = mask_within(candidate, secrets=secrets) if secrets else candidate
         try:
-            definition = _judge(candidate, limits)
+            definition = _judge(shown, limits)
+            if shown is not candidate:
+                _check_names(candidate, secrets)
             _check_is_first(definition["name"], kept)
         except _Unfit as unfit:
-            rejected.append(Rejected(_name_of(candidate, place), str(unfit)))
-        else:
-            kept[definition["name"]] = definition
-    return tuple(kept.values()), tuple(rejected)
+            rejected.append(Rejected(_name_of(shown, place), str(unfit)))
+            continue
+        kept[definition["name"]] = definition
+        if shown is not candidate:
+            masked.add(definition["name"])
+    return Judged(tuple(kept.values()), tuple(rejected), frozenset(masked))
+
+
+def _check_names(candidate: object, secrets: Sequence[str]) -> None:
+    """Another name in place of the tool's or a parameter's would make calls that its server refuses."""
+    if holds_secret(_names_in(candidate), secrets=secrets):
+        raise _Unfit("its name or the name of a parameter holds a secret of its server")
+
+
+def _names_in(candidate: object) -> Iterator[str]:
+    """The tool's name, every key, and what lists of required parameters name."""
+    if isinstance(candidate, dict):
+        yield str(candidate.get("name"))
+    level: list[object] = [candidate]
+    while level:
+        for each in level:
+            if isinstance(each, dict):
+                yield from each
+                required = each.get("required")
+                yield from map(str, required if isinstance(required, list) else ())
+        level = [inner for each in level for inner in _inside(each) if isinstance(inner, dict | list)]
 
 
 def _judge(candidate: object, limits: Limits) -> JsonObject:
     if not isinstance(candidate, dict):
         raise _Unfit("it is not an object")
-    definition = {field: candidate[field] for field in WIRE_FIELDS if candidate.get(field) is not None}
-    _check_text(definition, limits)
-    _check_name(definition.get("name"))
-    _check_shape(definition)
-    _check_schemas(definition)
-    return definition
+    _check_extent(candidate)
+    _check_text(candidate, limits)
+    _check_name(candidate.get("name"))
+    _check_shape(candidate)
+    _check_schemas(candidate)
+    return candidate
+
+
+def _take_known_fields(candidate: object) -> object:
+    if not isinstance(candidate, dict):
+        return candidate
+    return {field: candidate[field] for field in WIRE_FIELDS if candidate.get(field) is not None}
 
 
 def _check_is_first(name: str, kept: Container[str]) -> None:
     if name in kept:
         raise _Unfit("another tool of this server has the same name; the first is kept")
+
+
+def _check_extent(definition: JsonObject) -> None:
+    """Before anything walks through it: how deep it is, how much it holds, and what its lists cost to check.
+
+    Lists without repeats are compared item by item with every other, unless they are all texts or numbers.
+    """
+    level: list[object] = [definition]
+    nodes = pairs = 0
+    for _ in range(SCHEMA_LEVELS):
+        nodes += len(level)
+        pairs += sum(len(each) ** 2 // 2 for each in level if isinstance(each, list) and _is_mixed(each))
+        if nodes > SCHEMA_NODES:
+            raise _Unfit(f"it holds more than {SCHEMA_NODES:,} objects and lists")
+        if pairs > SCHEMA_PAIRS:
+            raise _Unfit("it holds a list of too many objects, or of texts and numbers together")
+        level = [inner for each in level for inner in _inside(each) if isinstance(inner, dict | list)]
+        if not level:
+            return
+    raise _Unfit(f"it is nested too deeply: more than {SCHEMA_LEVELS} levels")
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _is_mixed(items: list[object]) -> bool:
+    kinds = set(map(type, items))
+    return not (kinds <= {str} or kinds <= {int, float})
 
 
 def _check_text(definition: JsonObject, limits: Limits) -> None:

@@ -10,6 +10,7 @@ import httpx2
 from catalog.domain.addresses import AddressRules, why_refused
 from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
 from catalog.upstream.http_failures import explain_network_error
+from catalog.upstream.nesting import cut_nesting
 
 Resolver = Callable[[str, int], Sequence[str]]
 
@@ -126,7 +127,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             if reason := why_refused(address, self._rules):
                 raise UpstreamFailure(
                     FailureCode.BLOCKED_ADDRESS,
-                    f"The host {host} is at {address}, {reason}: the settings do not allow that",
+                    # Without the address: whoever may read the catalog reads this.
+                    f"The host {host} is at {reason}: the settings do not allow that",
                 )
         return found
 
@@ -140,11 +142,29 @@ class _CountedStream(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         assert isinstance(self._response.stream, httpx2.AsyncByteStream)
         try:
-            async for chunk in self._response.stream:
-                self._guard.count(chunk)
-                yield chunk
+            is_json = self._response.headers.get("content-type", "").startswith("application/json")
+            async for message in _messages(self._count(self._response.stream), by_line=not is_json):
+                yield cut_nesting(message)
         except httpx2.TransportError as error:
             raise self._guard.note(explain_network_error(error, self._host)) from error
 
+    async def _count(self, stream: httpx2.AsyncByteStream) -> AsyncIterator[bytes]:
+        async for chunk in stream:
+            self._guard.count(chunk)
+            yield chunk
+
     async def aclose(self) -> None:
         await self._response.aclose()
+
+
+async def _messages(chunks: AsyncIterator[bytes], *, by_line: bool) -> AsyncIterator[bytes]:
+    """The whole body, or its lines as they are complete: an event has its message on one."""
+    waiting: list[bytes] = []
+    async for chunk in chunks:
+        end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1 if by_line else 0
+        if end:
+            for line in b"".join([*waiting, chunk[:end]]).splitlines(keepends=True):
+                yield line
+            waiting = []
+        waiting.append(chunk[end:])
+    yield b"".join(waiting)

@@ -10,7 +10,13 @@ from mcp.client.streamable_http import streamable_http_client
 
 from catalog.domain.addresses import AddressRules
 from catalog.domain.choices import Transport
-from catalog.domain.connection import Connection, FailureCode, Limits, UpstreamFailure
+from catalog.domain.connection import (
+    Connection,
+    FailureCode,
+    Limits,
+    UpstreamFailure,
+    why_header_refused,
+)
 from catalog.upstream.guard import GuardedTransport, Resolver
 from catalog.upstream.http_failures import explain_status
 
@@ -97,6 +103,9 @@ def _check_url(url: str) -> None:
 
 def _check_headers(connection: Connection) -> None:
     for name, value in connection.headers.items():
+        if why := why_header_refused(name):
+            shown = ascii(name[:100])[1:-1]
+            raise UpstreamFailure(FailureCode.INVALID_ADDRESS, f"The header {shown} {why}")
         if not (f"{name}{value}".isascii() and f"{name}{value}".isprintable()):
             shown = name if name.isascii() and name.isprintable() else "One"
             raise UpstreamFailure(

@@ -2,17 +2,48 @@
 
 import base64
 import binascii
+import json
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from urllib.parse import parse_qsl, unquote, urlsplit
+from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import parse_qsl, unquote, unquote_plus, urlsplit
 
 from catalog.domain.connection import Connection
+from catalog.domain.dialects.secrets import hide_args, is_sensitive_name
+from catalog.domain.marking.mark import MASK
 
-MASK = "•••"
 SHORTEST_SECRET = 4
 # What a server says of itself is prose, where a short value is more often a word than a secret.
 SHORTEST_SECRET_IN_PROSE = 8
+# Values of these are words of protocols, and of the other ones a plain word, address or path is no secret.
+PUBLIC_HEADERS = frozenset(
+    {"accept", "accept-language", "content-type", "mcp-protocol-version", "origin", "user-agent"}
+)
+# Users and passwords that programs come with are no secrets, and mostly names that honest texts are full of.
+WELL_KNOWN_VALUES = frozenset(
+    {
+        "postgres",
+        "postgresql",
+        "password",
+        "changeme",
+        "rabbitmq",
+        "minioadmin",
+        "mongoadmin",
+        "elastic",
+        "superuser",
+    }
+)
+_PLAIN = re.compile(
+    r"-{0,2}[A-Za-z]+(?:[_-](?:[A-Za-z]+|v?[0-9]{1,2}))*"  # --region, create-issue, eu-west-1
+    r"|[a-z]+[0-9]{0,3}(?:_[a-z]+[0-9]{0,3})+"  # get_s3_object
+    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}"  # the date that names a version
+    r"|https?://[^@?#\s]*|[/~]\S*"
+)
+_BETWEEN_WORDS = re.compile(r"[\s,;|]+")
+_BETWEEN_PARTS = re.compile(r"[\s=]+")
+_SCHEME = re.compile(r"(?i:bearer|basic|token|apikey) +\S")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_OPTION_NAME = re.compile(r"-{0,2}[A-Za-z][A-Za-z0-9_.-]*(?:=|: ?)")
+_JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 # A path is mostly words; only a segment this long is likely to be a key.
 SHORTEST_PATH_SECRET = 20
 
@@ -23,17 +54,50 @@ def secrets_of(connection: Connection) -> tuple[str, ...]:
     return tuple(sorted((v for v in found if len(v) >= SHORTEST_SECRET), key=lambda v: (-len(v), v)))
 
 
-def secrets_in_prose(connection: Connection) -> tuple[str, ...]:
-    """Those to hide in a server's name and instructions: not its arguments, which often name the server."""
-    without_args = replace(connection, args=())
-    return tuple(secret for secret in secrets_of(without_args) if len(secret) >= SHORTEST_SECRET_IN_PROSE)
+def secrets_in_texts(connection: Connection) -> tuple[str, ...]:
+    """Those to hide in what a server says of itself and of its tools, longest first.
+
+    Every value of a variable or header of a length that prose does not have by chance, and each part of it,
+    unless it is made of plain words, addresses or paths under a name that does not sound like a secret's; of
+    arguments and the address what looks like a secret.
+    """
+    found = set(_secrets_of_address(connection.url))
+    for name, value in (*connection.env.items(), *connection.headers.items()):
+        found.update(_secrets_of_setting(name, value))
+    found.update(_secrets_of_arguments(connection.args))
+    kept = (value for value in found if len(value) >= SHORTEST_SECRET_IN_PROSE)
+    secret = (value for value in kept if value.lower() not in WELL_KNOWN_VALUES)
+    return tuple(sorted(secret, key=lambda value: (-len(value), value)))
+
+
+def mask_within(value: object, *, secrets: Sequence[str]) -> object:
+    """What came as JSON, with every text and name in it masked. What JSON cannot say is left as it is."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):  # nothing that is kept: whoever judges it says why
+        return value
+    if not any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in secrets):
+        return value
+
+    def mask(literal: re.Match[str]) -> str:
+        return json.dumps(_mask(json.loads(literal[0]), secrets), ensure_ascii=False)
+
+    return json.loads(_JSON_TEXT.sub(mask, text))
+
+
+def holds_secret(names: Iterable[str], *, secrets: Sequence[str]) -> bool:
+    return any(secret in name for name in names for secret in secrets)
+
+
+def _mask(text: str, secrets: Iterable[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, MASK)
+    return text
 
 
 def present(text: str, *, secrets: Iterable[str]) -> str:
     """The text without the secrets, and without NUL, which PostgreSQL cannot store."""
-    for secret in secrets:
-        text = text.replace(secret, MASK)
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return _mask(text, secrets).replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _values_of(connection: Connection) -> Iterator[str]:
@@ -45,7 +109,7 @@ def _values_of(connection: Connection) -> Iterator[str]:
 def _forms_of(value: str) -> Iterator[str]:
     """The value, and the part of it that is the secret: `Bearer X`, `--token=X`, `Basic base64(X)`."""
     yield value
-    yield from re.split(r"[\s=]+", value)
+    yield from _BETWEEN_PARTS.split(value)
     scheme, _, credentials = value.partition(" ")
     if scheme.lower() == "basic":
         try:
@@ -67,4 +131,54 @@ def _url_values(url: str) -> Iterator[str]:
         yield pair.partition("=")[2]
     for segment in parts.path.split("/"):
         if len(segment) >= SHORTEST_PATH_SECRET:
+            yield from (segment, unquote(segment))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text is made of words, addresses and paths that do not look like secrets."""
+    words = [word for word in _BETWEEN_WORDS.split(text) if word]
+    return all(_PLAIN.fullmatch(word) for word in words) and hide_args(words) == tuple(words)
+
+
+def _secrets_of_setting(name: str, value: str) -> Iterator[str]:
+    if is_sensitive_name(name) or _SCHEME.match(value):
+        yield from _forms_of(value)
+        return
+    if name.lower() in PUBLIC_HEADERS:
+        return
+    yield from _secrets_of_arguments(value.split())
+    parts = _BETWEEN_PARTS.split(value)
+    hidden = [part for part in parts if not _is_plain(part)]
+    yield from (value, *hidden) if hidden else ()
+
+
+def _secrets_of_arguments(args: Sequence[str]) -> Iterator[str]:
+    """Of arguments that look like secrets the values: the name of an option is no secret."""
+    for arg, shown in zip(args, hide_args(args), strict=True):
+        if arg == shown:
+            continue
+        value = arg
+        while not _ADDRESS.match(value) and (name := _OPTION_NAME.match(value)):
+            value = value[name.end() :]
+        yield from _secrets_of_address(value) if _ADDRESS.match(value) else (arg, *_forms_of(value))
+
+
+def _secrets_of_address(url: str) -> Iterator[str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        yield url
+        return
+    userinfo = parts.netloc.rpartition("@")[0]
+    yield from (userinfo, unquote(userinfo), *(unquote(part) for part in userinfo.split(":")))
+    for pair in parts.query.split("&"):
+        name, equals, raw = pair.partition("=")
+        value = unquote_plus(raw if equals else pair)
+        if (equals and is_sensitive_name(name)) or not _is_plain(value):
+            yield from (parts.query, pair, raw, value)
+    if not _is_plain(unquote(parts.fragment)):
+        yield from (parts.fragment, unquote(parts.fragment))
+    for segment in parts.path.split("/"):
+        is_long = len(segment) >= SHORTEST_PATH_SECRET and not _is_plain(unquote(segment))
+        if is_long or hide_args((segment,)) != (segment,):
             yield from (segment, unquote(segment))

@@ -9,7 +9,7 @@ from typing import Any, Self
 import anyio
 from mcp import Client
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCResponse
+from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
 
@@ -20,11 +20,36 @@ class ToolSieve:
     """Takes the tools out of each page on its way to the session, and keeps them.
 
     The SDK checks a page as a whole, so one bad definition would cost all the others. It is given an empty
-    page instead, and each definition is judged by itself later.
+    page instead, and each definition is judged by itself later. Notifications do not reach the session, and
+    requests only so many: it starts a task for each of them, and would hold them all.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._page: object = None
+        self._requests = 0
+        self._notifications = 0
+        self.failure: UpstreamFailure | None = None  # why the server was cut off
+
+    def lets_pass(self, item: SessionMessage | Exception) -> bool:
+        """Whether the session should see this. Raises EndOfStream, with `failure` set, past a limit."""
+        message = item.message if isinstance(item, SessionMessage) else None
+        if isinstance(message, JSONRPCRequest):
+            self._requests += 1
+        elif isinstance(message, JSONRPCNotification):
+            self._notifications += 1
+        if self._requests > self._limits.max_requests:
+            raise self._cut_off(f"more than {self._limits.max_requests} requests")
+        if self._notifications > self._limits.max_notifications:
+            raise self._cut_off(f"more than {self._limits.max_notifications} notifications")
+        return not isinstance(message, JSONRPCNotification)
+
+    def _cut_off(self, sent: str) -> anyio.EndOfStream:
+        self.failure = UpstreamFailure(
+            FailureCode.TOO_MANY_MESSAGES,
+            f"The server sent {sent} of its own instead of listing its tools: it was cut off",
+        )
+        return anyio.EndOfStream()
 
     @asynccontextmanager
     async def strain(self, streams: Streams) -> AsyncIterator[tuple[Any, Any]]:
@@ -60,9 +85,11 @@ class _Strained:
         return context
 
     async def receive(self) -> SessionMessage | Exception:
-        item: SessionMessage | Exception = await self._incoming.receive()
-        self._sieve.take_out_tools(item)
-        return item
+        while True:
+            item: SessionMessage | Exception = await self._incoming.receive()
+            if self._sieve.lets_pass(item):
+                self._sieve.take_out_tools(item)
+                return item
 
     async def aclose(self) -> None:
         await self._incoming.aclose()

@@ -15,6 +15,7 @@ from mcp_types import jsonrpc_message_adapter
 
 from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
 from catalog.upstream.launch import Launch
+from catalog.upstream.nesting import cut_nesting
 
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
@@ -146,7 +147,7 @@ class StdioLink:
         if not line.strip():
             return
         try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = jsonrpc_message_adapter.validate_json(cut_nesting(line), by_name=False)
         except ValueError:
             self._note_noise(line)
             return

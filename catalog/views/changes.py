@@ -8,7 +8,7 @@ from django.utils.text import capfirst
 from django.views.decorators.http import require_GET, require_POST
 
 from catalog import tasks
-from catalog.access import Role, role_required
+from catalog.access import Role, role_of, role_required
 from catalog.domain.errors import Conflict
 from catalog.forms.filters import ChangeFilterForm
 from catalog.selectors import changes
@@ -21,7 +21,8 @@ from catalog.views.pages import actor_of, render_page, way_back
 def change_list(request: HttpRequest) -> HttpResponse:
     form = ChangeFilterForm(request.GET)
     wanted = form.wanted(now=timezone.now())
-    page = changes.changes_for_table(wanted, page=request.GET.get("page", "1"))
+    is_admin = role_of(request.user) >= Role.ADMIN
+    page = changes.changes_for_table(wanted, page=request.GET.get("page", "1"), with_keys=is_admin)
     context = {
         "form": form,
         "wanted": wanted,
@@ -39,10 +40,11 @@ def change_list(request: HttpRequest) -> HttpResponse:
 def change_undo(request: HttpRequest, change_id: int) -> HttpResponse:
     change = changes.find_change(change_id)
     try:
-        undo_change(change=change, actor=actor_of(request))
+        restored = undo_change(change=change, actor=actor_of(request))
     except Conflict as conflict:
         messages.error(request, f"Nothing was undone: {conflict}.")
     else:
         tasks.wake_workers_on_commit()
-        messages.success(request, f"Undone. {capfirst(change.subject)} {change.name} is as it was before.")
+        left = "" if restored == change.name else f" The others of {change.name} have changed since."
+        messages.success(request, f"Undone. {capfirst(change.subject)} {restored} is as it was before.{left}")
     return redirect(way_back(request, otherwise="change_list"))

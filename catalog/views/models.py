@@ -6,12 +6,14 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from catalog.access import Role, require_role, role_required
-from catalog.domain.errors import Conflict, InvalidInput
+from catalog.domain.errors import Conflict, InvalidInput, OutdatedEdit
 from catalog.forms.models import ModelForm
 from catalog.models import ModelSupport
 from catalog.models.changes import Subject
 from catalog.selectors import changes, models
 from catalog.services import model_support
+from catalog.views import edit_conflicts
+from catalog.views.edit_conflicts import EditConflict
 from catalog.views.pages import actor_of, render_page
 
 
@@ -35,8 +37,11 @@ def model_edit(request: HttpRequest, model_id: int) -> HttpResponse:
     if request.method != "POST":
         return _show_table(request, ModelForm.of(row), edited=row)
     form = ModelForm(request.POST)
-    if form.is_valid() and _save(request, form, row):
-        return redirect("model_list")
+    try:
+        if form.is_valid() and _save(request, form, row):
+            return redirect("model_list")
+    except OutdatedEdit as outdated:
+        return _show_conflict(request, models.find_model(model_id), form, outdated)
     return _show_table(request, form, edited=row, status=422)
 
 
@@ -50,10 +55,13 @@ def model_delete(request: HttpRequest, model_id: int) -> HttpResponse:
 
 
 def _save(request: HttpRequest, form: ModelForm, row: ModelSupport | None) -> bool:
-    """False where the service refuses a value; the form then says which."""
+    """False where the service refuses a value; the form then says which. Raises OutdatedEdit."""
     try:
         saved = model_support.save_model(
-            **form.values(), actor=actor_of(request), model_id=row.pk if row else None
+            **form.values(),
+            actor=actor_of(request),
+            model_id=row.pk if row else None,
+            if_unchanged=edit_conflicts.precondition_of(request),
         )
     except InvalidInput as invalid:
         form.tell(invalid)
@@ -71,15 +79,38 @@ def _tell(request: HttpRequest, text: str, name: str) -> None:
     messages.success(request, text, extra_tags=str(change.pk) if change else "")
 
 
+def _show_conflict(
+    request: HttpRequest, row: ModelSupport, form: ModelForm, outdated: OutdatedEdit
+) -> HttpResponse:
+    """The form again, to be saved on purpose: it now carries the present version."""
+    present = ModelForm.of(row)
+    conflict = edit_conflicts.merge_form(
+        request,
+        outdated,
+        wanted={**form.values(), "provider": str(form.cleaned_data["provider"])},
+        present=present,
+        label_of=lambda field: str(present[field].label),
+    )
+    return _show_table(request, ModelForm(conflict.data), edited=row, conflict=conflict, status=409)
+
+
 def _show_table(
-    request: HttpRequest, form: ModelForm, *, edited: ModelSupport | None = None, status: int = 200
+    request: HttpRequest,
+    form: ModelForm,
+    *,
+    edited: ModelSupport | None = None,
+    conflict: EditConflict | None = None,
+    status: int = 200,
 ) -> HttpResponse:
     rows = models.models_for_table()
+    opened_with = edit_conflicts.version_in(request, model_support.version_of(edited)) if edited else ""
     name = request.GET.get("model", "").strip()
     context = {
         "rows": rows,
         "form": form,
         "edited": edited,
+        "conflict": conflict,
+        "version": conflict.version if conflict else opened_with,
         "name": name,
         "counting": models.row_that_counts(name, rows),
     }

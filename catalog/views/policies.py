@@ -5,8 +5,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from catalog.access import Role, role_required
-from catalog.selectors import policies, review, totals
-from catalog.selectors.costs import read_cost
+from catalog.selectors import policies, review
+from catalog.services import policies as policy_services
 
 
 @require_GET
@@ -25,10 +25,10 @@ def policy_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "policy": policy,
         "summary": policies.summarize(policy),
         "locked": review.count_locked(policy),
-        "cost": read_cost(policy, totals.read_totals()),
         "readings": policies.read_thresholds(policy),
         "groups": policies.explain_fields(policy),
         "versions": policies.versions_of(policy, limit=limit),
+        "edit_version": policy_services.version_of(policy),
         "version_count": policy.versions.count(),
     }
     return render(request, "catalog/policy_detail.html", context)

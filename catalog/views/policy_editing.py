@@ -10,14 +10,16 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from catalog import tasks
 from catalog.access import Role, role_required
-from catalog.domain.errors import Conflict, InvalidInput, NotAllowed
+from catalog.domain.errors import Conflict, InvalidInput, NotAllowed, OutdatedEdit
 from catalog.forms.policies import NewPolicyForm, PolicyForm
 from catalog.models import Policy
 from catalog.models.changes import Subject
 from catalog.selectors import changes, policies, preview
 from catalog.selectors.facts import read_policy
 from catalog.services import policies as policy_services
+from catalog.views import edit_conflicts
 from catalog.views.curve_chart import draw_chart
+from catalog.views.edit_conflicts import EditConflict
 from catalog.views.pages import actor_of, render_page
 
 FLIPS_SHOWN = 12
@@ -32,8 +34,11 @@ def policy_edit(request: HttpRequest, slug: str) -> HttpResponse:
         shown = policies.read_version(policy, request.GET.get("version", ""))
         return _show_editor(request, policy, PolicyForm.of(shown), shown.to_mapping())
     form = PolicyForm(request.POST)
-    if form.is_valid() and _save(request, policy, form):
-        return redirect(policy)
+    try:
+        if form.is_valid() and _save(request, policy, form):
+            return redirect(policy)
+    except OutdatedEdit as outdated:
+        return _show_conflict(request, policies.find_policy(slug), form, outdated)
     return _show_editor(request, policy, form, None, status=422)
 
 
@@ -68,7 +73,20 @@ def policy_roll_back(request: HttpRequest, slug: str) -> HttpResponse:
     number = request.POST.get("number", "")
     if not number.isdecimal():
         raise InvalidInput.at("number", "must be a version's number")
-    if policy_services.roll_back(policy=policy, number=int(number), actor=actor_of(request)):
+    try:
+        is_changed = policy_services.roll_back(
+            policy=policy,
+            number=int(number),
+            actor=actor_of(request),
+            if_unchanged=edit_conflicts.precondition_of(request),
+        )
+    except OutdatedEdit as outdated:
+        changed = ", ".join(str(field) for field in outdated.changed)
+        messages.error(
+            request, f"Not rolled back: {slug} was changed meanwhile ({changed}). Look at it first."
+        )
+        return redirect(policy)
+    if is_changed:
         _tell(request, policy, f"The policy {slug} is again what it was in version {number}.")
     else:
         messages.info(request, f"The policy {slug} is the same as in version {number} already.")
@@ -93,10 +111,13 @@ def policy_delete(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _save(request: HttpRequest, policy: Policy, form: PolicyForm) -> bool:
-    """False where the engine refuses a value; the form then says which."""
+    """False where the engine refuses a value; the form then says which. Raises OutdatedEdit."""
     try:
         is_changed = policy_services.change_policy(
-            policy=policy, changed=form.proposal(), actor=actor_of(request)
+            policy=policy,
+            changed=form.proposal(),
+            actor=actor_of(request),
+            if_unchanged=edit_conflicts.precondition_of(request),
         )
     except InvalidInput as invalid:
         form.tell(invalid)
@@ -136,16 +157,42 @@ def _create(request: HttpRequest, form: NewPolicyForm) -> Policy | None:
     return made
 
 
+def _show_conflict(
+    request: HttpRequest, policy: Policy, form: PolicyForm, outdated: OutdatedEdit
+) -> HttpResponse:
+    """The form again, to be saved on purpose: it now carries the present version."""
+    present = read_policy(policy)
+    conflict = edit_conflicts.merge_form(
+        request,
+        outdated,
+        wanted=present.change(form.proposal()).to_mapping(),
+        present=PolicyForm.of(present),
+        label_of=policies.label_of,
+        paired_fields={"visible": "shown"},
+    )
+    merged = PolicyForm(conflict.data)
+    proposal = merged.proposal() if merged.is_valid() else None
+    return _show_editor(request, policy, merged, proposal, conflict=conflict, status=409)
+
+
 def _show_editor(
     request: HttpRequest,
     policy: Policy,
     form: PolicyForm,
     proposal: Mapping[str, object] | None,
     *,
+    conflict: EditConflict | None = None,
     status: int = 200,
 ) -> HttpResponse:
     """The preview is left out where there is no proposal to look at, because the form is wrong."""
-    context = {"policy": policy, "form": form, **_look_ahead(policy, form, proposal)}
+    opened_with = edit_conflicts.version_in(request, policy_services.version_of(policy))
+    context = {
+        "policy": policy,
+        "form": form,
+        "conflict": conflict,
+        "version": conflict.version if conflict else opened_with,
+        **_look_ahead(policy, form, proposal),
+    }
     page, part = "catalog/policy_edit.html", "catalog/_policy_preview.html"
     return render_page(request, page, part, context, status=status)
 

@@ -16,7 +16,7 @@ from catalog.selectors import review, server_marks, servers
 from catalog.selectors.review import ServerToReview, ToolReview
 from catalog.services import approvals
 from catalog.views.pages import actor_of, render_page
-from catalog.views.word_diff import FieldDiff, compare_definitions, spell_out
+from catalog.views.word_diff import Effort, FieldDiff, compare_definitions, spell_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +93,18 @@ def _way_back(request: HttpRequest) -> str:
 def _rows(reviews: list[ToolReview]) -> list[ReviewRow]:
     known = review.servers_to_review(each.tool.server.name for each in reviews)
     shown: set[str] = set()
-    rows = []
+    rows, effort = [], Effort()
     for each in reviews:
         name = each.tool.server.name
-        rows.append(ReviewRow(each, describe_fields(each), None if name in shown else known.get(name)))
+        rows.append(
+            ReviewRow(each, describe_fields(each, effort), None if name in shown else known.get(name))
+        )
         shown.add(name)
     return rows
 
 
-def describe_fields(each: ToolReview) -> list[FieldDiff]:
+def describe_fields(each: ToolReview, effort: Effort) -> list[FieldDiff]:
     present = each.present.definition if each.present else {}
     if each.before is not None:
-        return compare_definitions(each.before.definition, present)
+        return compare_definitions(each.before.definition, present, effort)
     return spell_out(present, kind="new" if each.is_new else "same")

@@ -7,11 +7,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from catalog.access import Role, role_required
-from catalog.domain.errors import Conflict, InvalidInput
+from catalog.domain.errors import Conflict, InvalidInput, OutdatedEdit
 from catalog.models import Policy, SavedQuery
 from catalog.selectors import saved_queries as selectors
 from catalog.selectors.policies import choose_policy, find_policy, policy_slugs
 from catalog.services import saved_queries, saved_runs
+from catalog.services.edits import Precondition
 from catalog.views.pages import actor_of, render_page, way_back
 
 
@@ -40,9 +41,13 @@ def saved_save(request: HttpRequest) -> HttpResponse:
     query = request.POST.get("query", "")
     try:
         saved = saved_queries.save_query(
-            policy=policy, query=query, expected=expected, actor=actor_of(request)
+            policy=policy,
+            query=query,
+            expected=expected,
+            actor=actor_of(request),
+            precondition=Precondition.of_form(request.POST.get("version", "")),
         )
-    except (InvalidInput, Conflict) as problem:
+    except (InvalidInput, Conflict, OutdatedEdit) as problem:
         messages.error(request, f"Not saved: {problem}.")
     else:
         saved_runs.run_policy(policy)

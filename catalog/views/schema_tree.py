@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-MAX_DEPTH = 8
-MAX_NODES = 400
+from catalog.domain.limits import SCHEMA_TREE_LEVELS, SCHEMA_TREE_NODES
+
 CONSTRAINTS = {
     "default": "default",
     "minimum": "at least",
@@ -39,11 +39,11 @@ class Node:
 
 def grow_tree(schema: object) -> tuple[Node, ...]:
     """The parameters of a schema, each with what it holds in turn; what is past the bounds is left out."""
-    return tuple(_children(schema, depth=0, room=iter(range(MAX_NODES))))
+    return tuple(_children(schema, depth=0, room=iter(range(SCHEMA_TREE_NODES))))
 
 
 def _children(schema: object, *, depth: int, room: Room) -> Iterator[Node]:
-    if not isinstance(schema, Mapping) or depth >= MAX_DEPTH:
+    if not isinstance(schema, Mapping) or depth >= SCHEMA_TREE_LEVELS:
         return
     names = {str(name) for name in _list(schema.get("required"))}
     properties = schema.get("properties")
@@ -72,14 +72,14 @@ def _node(name: str, schema: object, *, is_required: bool, depth: int, room: Roo
         type=_type_words(schema, depth=0),
         is_required=is_required,
         description=str(schema.get("description") or ""),
-        options=tuple(_json(option) for option in _list(schema.get("enum"))[:MAX_NODES]),
+        options=tuple(_json(option) for option in _list(schema.get("enum"))[:SCHEMA_TREE_NODES]),
         constraints=tuple(limits),
         children=tuple(_children(schema, depth=depth + 1, room=room)),
     )
 
 
 def _type_words(schema: object, *, depth: int) -> str:
-    if not isinstance(schema, Mapping) or depth >= MAX_DEPTH:
+    if not isinstance(schema, Mapping) or depth >= SCHEMA_TREE_LEVELS:
         return "anything"
     kind = schema.get("type")
     if kind == "array" and "items" in schema:

@@ -44,7 +44,7 @@ def server_paste(request: HttpRequest) -> HttpResponse:
         plan = _import(request, form, dry_run=not wants_import)
     except InvalidInput as invalid:
         return _show_outcome(request, wants_import, problems=invalid.errors)
-    except NotAllowed:
+    except NotAllowed:  # what else an editor may not do is told with its place, as a mistake is
         refused = FieldProblem("command", "a server that runs a command can be added by admins only")
         return _show_outcome(request, wants_import, problems=[refused])
     if not wants_import:

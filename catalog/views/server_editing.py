@@ -7,13 +7,15 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from catalog import tasks
 from catalog.access import Role, role_required
-from catalog.domain.errors import InvalidInput
+from catalog.domain.errors import InvalidInput, OutdatedEdit
 from catalog.forms.servers import DEFER_VALUES, DEFER_WORDS, IntervalForm
+from catalog.forms.spans import write_span
 from catalog.models import Server
 from catalog.models.changes import Subject
 from catalog.selectors import changes, policy_flips, servers
 from catalog.services import server_settings
 from catalog.services import servers as server_services
+from catalog.views import edit_conflicts
 from catalog.views.pages import actor_of, render_page
 from catalog.views.servers import show_server
 
@@ -29,9 +31,15 @@ def server_loading(request: HttpRequest, name: str) -> HttpResponse:
     if word not in DEFER_VALUES:
         raise InvalidInput.at("defer", "must be inherit, load or defer")
     is_new = server.defer_loading != DEFER_VALUES[word]
-    server_services.set_defer_loading(
-        server=server, defer_loading=DEFER_VALUES[word], actor=actor_of(request)
-    )
+    try:
+        server_services.set_defer_loading(
+            server=server,
+            defer_loading=DEFER_VALUES[word],
+            actor=actor_of(request),
+            if_unchanged=edit_conflicts.precondition_of(request),
+        )
+    except OutdatedEdit as outdated:
+        return _show_choice(request, servers.find_server(name), word, outdated)
     tasks.wake_workers_on_commit()
     if is_new:
         told = f"deferLoading of {server.name} is now {DEFER_WORDS[word].lower()}."
@@ -57,9 +65,14 @@ def server_enabled(request: HttpRequest, name: str) -> HttpResponse:
 def server_interval(request: HttpRequest, name: str) -> HttpResponse:
     server = servers.find_server(name)
     form = IntervalForm(request.POST)
-    if form.is_valid() and _save_interval(request, server, form):
-        messages.success(request, f"Saved how often {server.name} is refreshed.")
-        return redirect(server)
+    try:
+        if form.is_valid() and _save_interval(request, server, form):
+            messages.success(request, f"Saved how often {server.name} is refreshed.")
+            return redirect(server)
+    except OutdatedEdit as outdated:
+        meanwhile = edit_conflicts.tell(outdated, lambda value: write_span(int(str(value))))
+        form.add_error("interval", f"Not saved: {meanwhile}. Save again to replace it.")
+        return show_server(request, servers.find_server(name), form, version=outdated.version, status=409)
     return show_server(request, server, form, status=422)
 
 
@@ -67,28 +80,46 @@ def server_interval(request: HttpRequest, name: str) -> HttpResponse:
 @role_required(Role.ADMIN)
 def server_delete(request: HttpRequest, name: str) -> HttpResponse:
     server = servers.find_server(name)
-    if request.POST.get("confirm") != name:
-        messages.error(request, f"Nothing was deleted: type {name} to delete the server.")
+    if request.POST.get("confirm") != server.name:
+        messages.error(request, f"Nothing was deleted: type {server.name} to delete the server.")
         return redirect(server)
     server_settings.delete_server(server=server, actor=actor_of(request))
     tasks.wake_workers_on_commit()
-    messages.success(request, f"The server {name} and its tools are deleted.")
+    messages.success(request, f"The server {server.name} and its tools are deleted.")
     return redirect("server_list")
 
 
-def _show_choice(request: HttpRequest, server: Server, word: str) -> HttpResponse:
-    context: dict[str, object] = {"server": server, "came_from": request.GET.get("from", "")}
+def _show_choice(
+    request: HttpRequest, server: Server, word: str, outdated: OutdatedEdit | None = None
+) -> HttpResponse:
+    given = request.POST if outdated else request.GET
+    context: dict[str, object] = {
+        "server": server,
+        "came_from": given.get("from", ""),
+        "version": server_services.version_of(server),
+        "conflict": edit_conflicts.tell(outdated, _defer_words) if outdated else "",
+    }
     if word in DEFER_VALUES and DEFER_VALUES[word] != server.defer_loading:
         flips = policy_flips.preview_server(server=server, defer_loading=DEFER_VALUES[word])
         context |= {"word": word, "flips": flips, "is_looking": True}
-    return render_page(request, "catalog/server_loading.html", "catalog/_defer_switch.html", context)
+    page, part = "catalog/server_loading.html", "catalog/_defer_switch.html"
+    return render_page(request, page, part, context, status=409 if outdated else 200)
+
+
+def _defer_words(value: object) -> str:
+    return next(DEFER_WORDS[word] for word, kept in DEFER_VALUES.items() if kept is value).lower()
 
 
 def _save_interval(request: HttpRequest, server: Server, form: IntervalForm) -> bool:
     """False where the engine refuses the value; the form then says so."""
     seconds = int(form.cleaned_data["interval"].total_seconds())
     try:
-        server_services.set_refresh_interval(server=server, seconds=seconds, actor=actor_of(request))
+        server_services.set_refresh_interval(
+            server=server,
+            seconds=seconds,
+            actor=actor_of(request),
+            if_unchanged=edit_conflicts.precondition_of(request),
+        )
     except InvalidInput as invalid:
         form.tell(invalid)
         return False

@@ -15,8 +15,10 @@ from catalog.models import Server
 from catalog.models.jobs import JobState
 from catalog.selectors import policies, refresh_log, server_marks, servers, tools
 from catalog.services import refresh
+from catalog.services import servers as server_services
+from catalog.views.edit_conflicts import version_in
 from catalog.views.pages import render_page, wants_part
-from catalog.views.word_diff import RevisionDiff, compare_definitions
+from catalog.views.word_diff import Effort, RevisionDiff, compare_definitions
 
 # Tells htmx to stop asking, see its polling documentation.
 STOP_POLLING = 286
@@ -52,14 +54,20 @@ def server_detail(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def show_server(
-    request: HttpRequest, server: Server, form: IntervalForm | None = None, *, status: int = 200
+    request: HttpRequest,
+    server: Server,
+    form: IntervalForm | None = None,
+    *,
+    version: str = "",
+    status: int = 200,
 ) -> HttpResponse:
-    """The form is given where it holds a mistake to show."""
+    """The form is given where it holds a mistake to show, and the version where it is saved over a change."""
     interval = {"interval": write_span(server.refresh_interval_seconds)}
     policy = policies.choose_policy(request.GET.get("policy", ""))
     context = {
         "server": server,
         "form": form or IntervalForm(initial=interval),
+        "version": version or version_in(request, server_services.version_of(server)),
         "row": servers.server_row(server),
         "marks": server_marks.marks_of_server(server),
         "policy": policy,
@@ -110,7 +118,8 @@ def _progress(server: Server) -> dict[str, object]:
 
 
 def _compare_changed(server: Server) -> list[RevisionDiff]:
+    effort = Effort()
     return [
-        RevisionDiff(newer, compare_definitions(older.definition, newer.definition))
+        RevisionDiff(newer, compare_definitions(older.definition, newer.definition, effort))
         for newer, older in servers.changed_definitions(server)
     ]

@@ -9,13 +9,14 @@ from django_htmx.middleware import HtmxDetails
 from catalog import tasks
 from catalog.access import Role, require_role, role_required
 from catalog.domain.choices import Loading
-from catalog.domain.errors import InvalidInput
+from catalog.domain.errors import InvalidInput, OutdatedEdit
 from catalog.forms.tools import LOADING_WORDS
 from catalog.models import Tool
 from catalog.models.changes import Subject
 from catalog.selectors import changes, policies, tool_decisions, tools
 from catalog.selectors.decisions import count_behind
 from catalog.services import tool_settings
+from catalog.views import edit_conflicts
 from catalog.views.pages import actor_of, wants_part, way_back
 
 
@@ -38,7 +39,19 @@ def _set_loading(request: HttpRequest, tool: Tool, word: str) -> Tool:
         raise InvalidInput.at("loading", "must be inherit, always or defer")
     if tool.loading == word:
         return tool
-    changed = tool_settings.change_tool(tool=tool, actor=actor_of(request), loading=Loading(word))
+    try:
+        changed = tool_settings.change_tool(
+            tool=tool,
+            actor=actor_of(request),
+            loading=Loading(word),
+            if_unchanged=edit_conflicts.precondition_of(request),
+        )
+    except OutdatedEdit as outdated:
+        meanwhile = edit_conflicts.tell(outdated, lambda value: LOADING_WORDS[Loading(str(value))].lower())
+        messages.error(
+            request, f"Loading of {tool.name} was not set: {meanwhile}. Choose again to replace it."
+        )
+        return tools.find_tool(tool.qualified_name)
     tasks.wake_workers_on_commit()
     change = changes.newest_change(Subject.TOOL, tool.qualified_name)
     told = f"Loading of {tool.name} is now {LOADING_WORDS[Loading(word)].lower()}."

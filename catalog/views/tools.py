@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET, require_POST
 from catalog import tasks
 from catalog.access import Role, role_required
 from catalog.domain.choices import Loading
-from catalog.domain.errors import InvalidInput
+from catalog.domain.errors import InvalidInput, OutdatedEdit
 from catalog.forms.filters import ToolFilterForm
 from catalog.forms.tools import ToolSettingsForm
 from catalog.models import Change, Tool
@@ -16,6 +16,8 @@ from catalog.models.changes import Subject
 from catalog.selectors import advice, changes, policies, review, servers, tool_decisions, tools
 from catalog.selectors.decisions import count_behind
 from catalog.services import look_alikes, tool_settings
+from catalog.views import edit_conflicts
+from catalog.views.edit_conflicts import EditConflict
 from catalog.views.pages import actor_of, render_page
 from catalog.views.schema_tree import grow_tree
 from catalog.views.word_diff import compare_revisions
@@ -51,14 +53,17 @@ def tool_settings_change(request: HttpRequest, qualified_name: str) -> HttpRespo
     tool = tools.find_tool(qualified_name)
     form = ToolSettingsForm(request.POST)
     before = changes.newest_change(Subject.TOOL, tool.qualified_name)
-    if form.is_valid() and _save_settings(request, tool, form):
-        _tell_saved(request, tool, before)
-        return redirect(tool)
+    try:
+        if form.is_valid() and _save_settings(request, tool, form):
+            _tell_saved(request, tool, before)
+            return redirect(tool)
+    except OutdatedEdit as outdated:
+        return _show_conflict(request, tools.find_tool(qualified_name), form, outdated)
     return _show_tool(request, tool, form, status=422)
 
 
 def _save_settings(request: HttpRequest, tool: Tool, form: ToolSettingsForm) -> bool:
-    """False where the engine refuses a value; the form then says which."""
+    """False where the engine refuses a value; the form then says which. Raises OutdatedEdit."""
     try:
         tool_settings.change_tool(
             tool=tool,
@@ -67,6 +72,7 @@ def _save_settings(request: HttpRequest, tool: Tool, form: ToolSettingsForm) -> 
             keywords=form.words("keywords"),
             tags=form.words("tags"),
             hidden=form.cleaned_data["hidden"],
+            if_unchanged=edit_conflicts.precondition_of(request),
         )
         tasks.wake_workers_on_commit()
     except InvalidInput as invalid:
@@ -85,12 +91,36 @@ def _tell_saved(request: HttpRequest, tool: Tool, before: Change | None) -> None
         messages.success(request, f"Saved the settings of {tool.name}.", extra_tags=str(change.pk))
 
 
-def _show_tool(
-    request: HttpRequest, tool: Tool, form: ToolSettingsForm | None = None, *, status: int = 200
+def _show_conflict(
+    request: HttpRequest, tool: Tool, form: ToolSettingsForm, outdated: OutdatedEdit
 ) -> HttpResponse:
-    """The form is given where it holds a mistake to show."""
+    """The form again, to be saved on purpose: it now carries the present version."""
+    words = {"keywords": form.words("keywords"), "tags": sorted(form.words("tags"))}
+    conflict = edit_conflicts.merge_form(
+        request,
+        outdated,
+        wanted={**form.cleaned_data, **words},
+        present=ToolSettingsForm.of(tool, tools.tags_of([tool]).get(tool.pk, [])),
+        label_of=str.capitalize,
+    )
+    merged = ToolSettingsForm(conflict.data)
+    return _show_tool(request, tool, merged, conflict=conflict, status=409)
+
+
+def _show_tool(
+    request: HttpRequest,
+    tool: Tool,
+    form: ToolSettingsForm | None = None,
+    *,
+    conflict: EditConflict | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    """The form is given where it holds a mistake or a conflict to show."""
     tags = tools.tags_of([tool]).get(tool.pk, [])
+    opened_with = edit_conflicts.version_in(request, tool_settings.version_of(tool, tags))
     context = {
+        "conflict": conflict,
+        "version": conflict.version if conflict else opened_with,
         "tool": tool,
         "tags": tags,
         "form": form or ToolSettingsForm.of(tool, tags),

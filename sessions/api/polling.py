@@ -37,12 +37,16 @@ _CACHING = {"Cache-Control": "private, no-cache", "Vary": "Accept-Encoding, Auth
 
 
 class Unchanged(NamedTuple):
-    """What a "not modified" came from, and how to read that again. `digest` is that of a session's offer."""
+    """What a "not modified" came from, and how to read that again. `digest` is that of a session's policy's
+    offer; `window` is its model's context window, where the policy reads windows.
+    """
 
     poll: Poll
     find: Find
     session_id: uuid.UUID | None = None
     digest: str = ""
+    window: int | None = None
+    reads_window: bool = False
 
 
 def poll_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
@@ -54,10 +58,14 @@ def poll_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
         raise NotFound("There is no such session.")
     records.note_use(key_id=poll.key_id, session_id=session_id)
     form = _read_form(request, poll)
-    digest = offers.offer_of_policy(poll.policy_id, poll.versions).digest
-    tag = f'W/"{digest}-{poll.session_version}-{form.key}"'
+    offer = offers.offer_of_policy(poll.policy_id, poll.versions)
+    reads_window = offers.reads_window(offer.policy)
+    window = models_known.find_window(poll.model) if reads_window else None
+    ending = f"-{window}" if window else ""
+    tag = f'W/"{offer.digest}-{poll.session_version}-{form.key}{ending}"'
     if _has(request, tag):
-        return _not_modified(request, tag, Unchanged(poll, find, session_id, digest))
+        unchanged = Unchanged(poll, find, session_id, offer.digest, window, reads_window)
+        return _not_modified(request, tag, unchanged)
     return _send(request, tag, _render_session(session_id, poll.versions, form))
 
 
@@ -85,6 +93,8 @@ def is_still(unchanged: Unchanged, *, key_text: str) -> bool:
     try:
         poll = _recognise(key_text, unchanged.find)  # what is kept has no limit to count for
         if poll != unchanged.poll and not _lists_the_same(poll, unchanged):
+            return False
+        if unchanged.reads_window and models_known.find_window(poll.model) != unchanged.window:
             return False
     except ToolSearchError:  # for the view to tell
         return False

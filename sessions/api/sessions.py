@@ -9,7 +9,7 @@ from catalog.callers import ANY_KEY, caller_of
 from catalog.domain.sizes import compact_json
 from sessions.models import AgentSession
 from sessions.reading.listing import Liveness, find_session, list_sessions
-from sessions.reading.states import read_state, read_states
+from sessions.reading.states import read_page, read_state
 from sessions.schemas import (
     SearchIn,
     SearchOut,
@@ -54,9 +54,9 @@ def get_sessions(
     cursor: str | None = None,
 ) -> HttpResponse:
     """The latest created first."""
-    page = list_sessions(key_id=caller_of(request).key_id, liveness=state, limit=limit, cursor=cursor)
-    items = [one.to_mapping() for one in read_states(page.sessions)]
-    return send_json({"items": items, "next": page.next})
+    batches = list_sessions(key_id=caller_of(request).key_id, liveness=state, limit=limit, cursor=cursor)
+    page = read_page(batches, limit=limit)
+    return send_json({"items": page.items, "next": page.next})
 
 
 @router.get(

@@ -2,13 +2,19 @@
 
 import struct
 import zlib
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property, partial
+from threading import RLock
 
 from sessions.domain import checksums
 
+Key = Hashable
+Grew = Callable[[int], None]
+
 SHARED_LEVEL = 6
 OWN_LEVEL = 1
+PIECE_BYTES = 500  # what keeping a piece takes besides its text
 _HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 _LAST_BLOCK = b"\x03\x00"
 
@@ -16,15 +22,20 @@ _LAST_BLOCK = b"\x03\x00"
 class Piece:
     """Part of an answer. A lone surrogate, which JSON can carry and UTF-8 cannot, becomes a question mark."""
 
-    def __init__(self, text: str, *, level: int = SHARED_LEVEL) -> None:
+    def __init__(self, text: str, *, level: int = SHARED_LEVEL, grew: Grew | None = None) -> None:
+        """`grew` is told of the bytes that the compressed form takes, once there is one."""
         self.content = text.encode("utf-8", "replace")
         self._level = level
+        self._grew = grew
 
     @cached_property
     def deflated(self) -> bytes:
         """Compressed to stand between other pieces: it ends at a whole byte and refers to none of them."""
         squeezer = zlib.compressobj(self._level, zlib.DEFLATED, -zlib.MAX_WBITS)
-        return squeezer.compress(self.content) + squeezer.flush(zlib.Z_FULL_FLUSH)
+        deflated = squeezer.compress(self.content) + squeezer.flush(zlib.Z_FULL_FLUSH)
+        if self._grew is not None:
+            self._grew(len(deflated))
+        return deflated
 
     @cached_property
     def checksum(self) -> int:
@@ -37,6 +48,50 @@ class Piece:
 
 
 _COMMA = Piece(",")
+
+
+class PieceCache:
+    """Pieces that answers share, within a number of bytes: the longest unused go first."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._kept: OrderedDict[Key, tuple[Piece, int]] = OrderedDict()
+        self._lock = RLock()
+        self.bytes = 0
+
+    def find(self, key: Key, write: Callable[[], str]) -> Piece:
+        """The piece of that key. Where it is not kept, it is made of what `write` gives."""
+        with self._lock:
+            kept = self._kept.get(key)
+            if kept is not None:
+                self._kept.move_to_end(key)
+                return kept[0]
+        piece = Piece(write(), grew=partial(self._add, key))
+        with self._lock:
+            self._drop(key)  # another thread may have been quicker
+            self._kept[key] = (piece, 0)
+            self._add(key, len(piece.content) + PIECE_BYTES)
+        return piece
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+            self.bytes = 0
+
+    def _add(self, key: Key, more: int) -> None:
+        """A piece that has gone in the meantime counts for nothing."""
+        with self._lock:
+            if key not in self._kept:
+                return
+            piece, counted = self._kept[key]
+            self._kept[key] = (piece, counted + more)
+            self.bytes += more
+            while self.bytes > self._most_bytes and self._kept:
+                self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: Key) -> None:
+        _, counted = self._kept.pop(key, (None, 0))
+        self.bytes -= counted
 
 
 class Writer:

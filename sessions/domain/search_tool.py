@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from catalog.domain.policy import Policy
 from catalog.domain.query import MAX_PATTERN_CHARS, MAX_QUERY_CHARS
 from catalog.domain.sizes import measure_definition
 from sessions.domain.formats import Format, Hosted, ListForm
@@ -12,20 +13,16 @@ DESCRIPTION = (
     " matches can be called afterwards. `select:name,other_name` loads tools by name; `+word` demands that"
     " word in the tool's name; an empty query lists what there is."
 )
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "query": {
-            "type": "string",
-            "maxLength": MAX_QUERY_CHARS,
-            "description": "Words for what the tool should do.",
-        },
-        "pattern": {
-            "type": "string",
-            "maxLength": MAX_PATTERN_CHARS,
-            "description": "In place of a query: a regular expression over names and descriptions.",
-        },
-        "max_results": {"type": "integer", "minimum": 1, "maximum": 50},
+_PROPERTIES: Mapping[str, Any] = {
+    "query": {
+        "type": "string",
+        "maxLength": MAX_QUERY_CHARS,
+        "description": "Words for what the tool should do.",
+    },
+    "pattern": {
+        "type": "string",
+        "maxLength": MAX_PATTERN_CHARS,
+        "description": "In place of a query: a regular expression over names and descriptions.",
     },
 }
 # What the provider's own search is called in the prompt and in the list.
@@ -44,14 +41,15 @@ def name_in(form: ListForm, own_name: str) -> str:
     return HOSTED_NAMES.get((form.format, form.hosted), own_name)
 
 
-def define(form: ListForm, own_name: str) -> dict[str, Any]:
+def define(form: ListForm, policy: Policy) -> dict[str, Any]:
     """The search tool's entry in a list of this form."""
+    own_name, schema = policy.search_tool_name, schema_for(policy)
     match form.format:
         case Format.ANTHROPIC if form.is_hosted:
             name = name_in(form, own_name)
             return {"type": f"{name}_20251119", "name": name}
         case Format.ANTHROPIC:
-            return {"name": own_name, "description": DESCRIPTION, "input_schema": SCHEMA}
+            return {"name": own_name, "description": DESCRIPTION, "input_schema": schema}
         case Format.OPENAI if form.is_hosted:
             return {"type": OPENAI_NAME}
         case Format.OPENAI:
@@ -59,12 +57,18 @@ def define(form: ListForm, own_name: str) -> dict[str, Any]:
                 "type": OPENAI_NAME,
                 "execution": "client",
                 "description": DESCRIPTION,
-                "parameters": SCHEMA,
+                "parameters": schema,
             }
         case _:
-            return {"name": own_name, "description": DESCRIPTION, "inputSchema": SCHEMA}
+            return {"name": own_name, "description": DESCRIPTION, "inputSchema": schema}
 
 
-def count_chars(own_name: str) -> int:
+def schema_for(policy: Policy) -> dict[str, Any]:
+    """A model may ask for as many results as the policy gives, and not for more."""
+    most = {"type": "integer", "minimum": 1, "maximum": policy.max_results}
+    return {"type": "object", "properties": {**_PROPERTIES, "max_results": most}}
+
+
+def count_chars(policy: Policy) -> int:
     """What our search tool costs the model."""
-    return measure_definition(own_name, DESCRIPTION, SCHEMA).chars
+    return measure_definition(policy.search_tool_name, DESCRIPTION, schema_for(policy)).chars

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Literal
+from zlib import crc32
 
 from catalog.domain.prompt import first_sentence
 from catalog.domain.sizes import compact_json
@@ -14,6 +16,8 @@ Shape = Literal[
 _EMPTY: tuple[object, ...] = (None, {}, "")
 # Short, and asked for again whenever a tool beside it is discovered.
 _KEPT = frozenset({"summary", "route"})
+# Lists are written and compressed in chunks of about so many tools.
+CHUNK_TOOLS = 100
 STUB_SCHEMA = compact_json({"type": "object", "additionalProperties": True})
 
 
@@ -22,7 +26,8 @@ class ToolText:
     """A definition as it is sent. `name` is the qualified one; `schema` and `more` are JSON already.
 
     `id` is the tool's row, or a negative number for a tool that a session brought along. `more` are the
-    fields that only MCP knows, as a mapping's inside with a comma before each.
+    fields that only MCP knows, as a mapping's inside with a comma before each. `ends_chunk` follows from the
+    name alone; `serial` is another for every text that this process has made.
     """
 
     id: int
@@ -37,6 +42,8 @@ class ToolText:
     more: str
     parameters: tuple[str, ...]
     chars: int
+    ends_chunk: bool
+    serial: int = field(default_factory=count().__next__, repr=False)
     _kept: dict[str, str] = field(default_factory=dict, repr=False)
 
     def write(self, shape: Shape) -> str:
@@ -80,6 +87,7 @@ def write_text(
         more="".join(f",{compact_json(key)}:{compact_json(value)}" for key, value in more.items()),
         parameters=tuple(properties) if isinstance(properties, Mapping) else (),
         chars=chars,
+        ends_chunk=crc32(name.encode("utf-8", "surrogatepass")) % CHUNK_TOOLS == 0,
     )
 
 

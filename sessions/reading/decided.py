@@ -19,7 +19,7 @@ _REASONS = {reason.value: reason for reason in Reason}
 
 
 def read_basis(policy_id: int) -> Basis | None:
-    """None before a worker has decided the policy for the first time."""
+    """None before a worker has decided the policy for the first time, and while all of it is decided anew."""
     rows = DecidedList.objects.filter(policy_id=policy_id, policy_version__gt=0)
     row = rows.values_list("policy_version", "over").first()
     return None if row is None else Basis(*row)
@@ -57,10 +57,11 @@ def _offered(policy_id: int, policy: Policy) -> QuerySet[Decision]:
 
 
 def _read(decisions: QuerySet[Decision]) -> dict[int, OfferedTool]:
-    rows = list(decisions.values_list("tool_id", "tool__digest", "outcome", "reason"))
-    texts = definitions.read_texts({row[0]: row[1] for row in rows})
+    columns = ("tool_id", "tool__digest", "tool__qualified_name", "outcome", "reason")
+    rows = list(decisions.values_list(*columns))
+    texts = definitions.read_texts({tool_id: (digest, name) for tool_id, digest, name, *_ in rows})
     return {
         tool_id: OfferedTool(texts[tool_id], _OUTCOMES[outcome], _REASONS[reason])
-        for tool_id, _, outcome, reason in rows
+        for tool_id, _, _, outcome, reason in rows
         if tool_id in texts
     }

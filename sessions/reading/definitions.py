@@ -30,12 +30,16 @@ _texts: WeakValueDictionary[int, ToolText] = WeakValueDictionary()
 _lock = Lock()
 
 
-def read_texts(digests: Mapping[int, str]) -> dict[int, ToolText]:
-    """The definitions of tools by id. Only those not known in this version are read from the database."""
+def read_texts(wanted: Mapping[int, tuple[str, str]]) -> dict[int, ToolText]:
+    """The definitions of tools by id, each wanted with its digest and qualified name. Only those not known in
+    this version, under this name, are read from the database.
+    """
     with _lock:
-        known = {tool_id: text for tool_id in digests if (text := _texts.get(tool_id)) is not None}
-        known = {tool_id: text for tool_id, text in known.items() if text.digest == digests[tool_id]}
-        missing = [tool_id for tool_id in digests if tool_id not in known]
+        known = {tool_id: text for tool_id in wanted if (text := _texts.get(tool_id)) is not None}
+        known = {
+            tool_id: text for tool_id, text in known.items() if (text.digest, text.name) == wanted[tool_id]
+        }
+        missing = [tool_id for tool_id in wanted if tool_id not in known]
         for start in range(0, len(missing), READ_AT_ONCE):
             known |= _read(missing[start : start + READ_AT_ONCE])
         _texts.update(known)

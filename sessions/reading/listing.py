@@ -1,7 +1,7 @@
 """A key's own sessions: one of them, or page by page."""
 
 import uuid
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -13,6 +13,7 @@ from catalog.cursors import read_cursor, write_cursor
 from catalog.domain.errors import InvalidInput, NotFound
 from sessions.models import AgentSession, AgentSessionQuerySet, Snapshot
 
+READ_AT_ONCE = 25
 IDLE_AFTER = timedelta(hours=1)
 
 
@@ -24,12 +25,6 @@ class Liveness(StrEnum):
     EXPIRED = "expired"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionPage:
-    sessions: list[AgentSession]
-    next: str | None
-
-
 def find_session(session_id: uuid.UUID, *, key_id: int) -> AgentSession:
     """Raises NotFound for another key's session as for none at all."""
     session = AgentSession.objects.filter(pk=session_id).order_by().first()
@@ -38,19 +33,26 @@ def find_session(session_id: uuid.UUID, *, key_id: int) -> AgentSession:
     return session
 
 
-def list_sessions(*, key_id: int, liveness: Liveness | None, limit: int, cursor: str | None) -> SessionPage:
-    """The latest created first; without `liveness` all that have not expired."""
-    now = timezone.now()
+def list_sessions(
+    *, key_id: int, liveness: Liveness | None, limit: int, cursor: str | None
+) -> Iterator[list[AgentSession]]:
+    """The latest created first, a few at a time, for each may bring a megabyte of tools along; without
+    `liveness` all that have not expired. Whoever reads them stops after `limit`.
+    """
+    now, at_once = timezone.now(), min(READ_AT_ONCE, limit + 1)
     own = AgentSession.objects.filter(key=key_id)
     sessions = own.live(now=now) if liveness is None else of_liveness(own, liveness, now=now)
-    if cursor:
-        sessions = sessions.filter(_after(cursor))
-    ordered = sessions.order_by("-created_at", "-pk")
-    found = list(ordered[: limit + 1])
-    is_last = len(found) <= limit
-    last = None if is_last else found[limit - 1]
-    following = write_cursor(last.created_at.isoformat(), str(last.pk)) if last else None
-    return SessionPage(found[:limit], following)
+    while True:
+        after = sessions.filter(_after(cursor)) if cursor else sessions
+        found = list(after.order_by("-created_at", "-pk")[:at_once])
+        yield found
+        if len(found) < at_once:
+            return
+        cursor = cursor_after(found[-1])
+
+
+def cursor_after(session: AgentSession) -> str:
+    return write_cursor(session.created_at.isoformat(), str(session.pk))
 
 
 def list_snapshots(session: AgentSession) -> list[Snapshot]:

@@ -20,6 +20,12 @@ def find_ability(model: str) -> ModelAbility | None:
     return None
 
 
+def find_window(model: str) -> int | None:
+    """The context window of a model's row, in tokens; None where it has no row, or the row no window."""
+    ability = find_ability(model)
+    return None if ability is None else ability.context_window
+
+
 def forget() -> None:
     global _seen  # noqa: PLW0603  one table, remembered for a second
     _seen = (float("-inf"), [])

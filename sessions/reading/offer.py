@@ -5,20 +5,32 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from catalog.domain.choices import Outcome, Reason
 from catalog.domain.facts import ToolFacts
 from catalog.domain.policy import Policy
-from catalog.domain.prompt import DeferredServer, DeferredTool, write_prompt
+from catalog.domain.prompt import DeferredServer, write_prompt
 from catalog.search.compiled import Compiled
 from catalog.search.compiling import compile_documents
 from catalog.search.documents import ToolDocument, make_document
 from catalog.search.request import Visible
-from sessions.domain.columns import Column
+from sessions.domain.columns import Chunk, Column, cut
+from sessions.domain.pieces import PieceCache
 from sessions.domain.wire import Shape, ToolText
 from sessions.reading import fingerprints
 from sessions.reading.versions import Versions
+
+# What a process keeps of written lists, in every form, for all policies and sessions together.
+RENDERED_BYTES = 64_000_000
+RENDERED = PieceCache(RENDERED_BYTES)
+# For `Offer.count_bytes`: measured, rounded up.
+OFFER_BYTES = 8_000
+OFFERED_TOOL_BYTES = 200
+OWN_TEXT_FACTOR = 8  # a session's own definition as text, in every short form, and in an index of its own
+OWN_TEXT_BYTES = 4_000
+
+Part = Literal["always", "deferred"]
 
 
 class Basis(NamedTuple):
@@ -54,19 +66,23 @@ class OfferedTool:
 class Offer:
     """Shared by every request that sees the same: nothing in it changes, what it derives is derived once.
 
-    `tools` in qualified-name order; `servers` says in a few words what each server does; `fingerprint` is
-    that of both; `locked` are the tools that quarantine holds back; `basis` is what the decisions came from;
-    `made_of`, where a session has an offer of its own, is the digest of its policy's.
+    `tools` in qualified-name order; `servers` says in a few words what each server does; `locked` are the
+    tools that quarantine holds back; `basis` is what the decisions came from; `made_of`, where a session has
+    an offer of its own, is the digest of its policy's.
     """
 
     policy: Policy
     versions: Versions
     tools: tuple[OfferedTool, ...]
     servers: Mapping[str, str]
-    fingerprint: int
     locked: tuple[ToolFacts, ...] = ()
     basis: Basis | None = None
     made_of: str = ""
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """Of the tools and what their servers do."""
+        return fingerprints.add(tool.fingerprint(self.servers) for tool in self.tools)
 
     @cached_property
     def digest(self) -> str:
@@ -92,17 +108,6 @@ class Offer:
     @cached_property
     def by_name(self) -> dict[str, OfferedTool]:
         return {tool.name: tool for tool in self.tools}
-
-    @cached_property
-    def by_id(self) -> dict[int, OfferedTool]:
-        return {tool.text.id: tool for tool in self.tools}
-
-    @cached_property
-    def names_by_own_name(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = defaultdict(list)
-        for tool in self.tools:
-            found[tool.text.tool].append(tool.name)
-        return dict(found)
 
     @cached_property
     def visible(self) -> Visible:
@@ -134,16 +139,31 @@ class Offer:
     def names_meant(self, names: Sequence[str]) -> set[str]:
         """Qualified names as they are; any other means the tools that have it as their own."""
         qualified = {name for name in names if name in self.by_name}
-        bare = (self.names_by_own_name.get(name, ()) for name in names if name not in qualified)
-        return qualified.union(*bare)
+        bare = set(names) - qualified
+        if not bare:
+            return qualified
+        return qualified | {tool.name for tool in self.tools if tool.text.tool in bare}
 
-    def column(self, which: str, shape: Shape) -> Column:
+    def column(self, which: Part, shape: Shape) -> Column:
         """The tools `always` or `deferred` in one shape."""
-        columns = self.columns
-        if (which, shape) not in columns:
+        return Column(self.chunks(which), shape, RENDERED)
+
+    def chunks(self, which: Part) -> tuple[Chunk, ...]:
+        """They depend on the tools alone, so every shape has the same."""
+        known = self._chunks
+        if which not in known:
             tools = self.always if which == "always" else self.deferred
-            columns[which, shape] = Column([tool.text for tool in tools], shape)
-        return columns[which, shape]
+            known[which] = cut(tool.text for tool in tools)
+        return known[which]
+
+    def count_bytes(self) -> int:
+        """About what it takes in memory once everything is derived; definitions are shared, but for a
+        session's own.
+        """
+        own = [tool.text for tool in self.tools if tool.text.id < 0]
+        prompt_bytes = 4 * self.policy.prompt_budget_tokens if self.is_active else 0
+        own_bytes = sum(OWN_TEXT_FACTOR * (text.chars + len(text.more)) + OWN_TEXT_BYTES for text in own)
+        return OFFER_BYTES + len(self.tools) * OFFERED_TOOL_BYTES + 3 * prompt_bytes + own_bytes
 
     def prompt(self, search_name: str) -> str:
         prompts = self._prompts
@@ -160,7 +180,7 @@ class Offer:
         return dict(sorted(found.items()))
 
     @cached_property
-    def columns(self) -> dict[tuple[str, Shape], Column]:
+    def _chunks(self) -> dict[Part, tuple[Chunk, ...]]:
         """Those that were asked for so far."""
         return {}
 
@@ -170,17 +190,13 @@ class Offer:
 
     @cached_property
     def deferred_servers(self) -> dict[str, DeferredServer]:
-        found: dict[str, list[DeferredTool]] = defaultdict(list)
+        found: dict[str, list[ToolText]] = defaultdict(list)
         for tool in self.deferred:
-            found[tool.text.server].append(describe_deferred(tool))
+            found[tool.text.server].append(tool.text)
         return {
-            server: DeferredServer(server, tuple(tools), self.servers.get(server, ""))
-            for server, tools in found.items()
+            server: DeferredServer(server, tuple(texts), self.servers.get(server, ""))
+            for server, texts in found.items()
         }
-
-
-def describe_deferred(tool: OfferedTool) -> DeferredTool:
-    return DeferredTool(tool.text.name, tool.text.tool, tool.text.description)
 
 
 def _document(text: ToolText) -> ToolDocument:

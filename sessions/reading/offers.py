@@ -5,33 +5,50 @@ decided from the same facts; all sessions that add the same share it.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from operator import gt
+from operator import gt, is_
 from threading import Lock, RLock
+from typing import NamedTuple
 
-from catalog.domain.choices import Mode, Quarantine, Reason, ThresholdUnit
-from catalog.domain.decide import Decided, decide, locked_tools
+from catalog.domain.choices import Kind, Mode, Quarantine, Reason, ThresholdUnit
+from catalog.domain.decide import (
+    Decided,
+    Decision,
+    decide,
+    decide_by_threshold,
+    decide_one,
+    locked_tools,
+    measure_safely,
+    prepare,
+    visible_tools,
+)
 from catalog.domain.errors import Unavailable
 from catalog.domain.facts import SessionFacts, ToolFacts
+from catalog.domain.globs import compile_globs
 from catalog.domain.marking import mark_server
 from catalog.domain.policy import Policy as DomainPolicy
 from catalog.domain.prompt import first_sentence
+from catalog.domain.rules import Rule
 from catalog.domain.thresholds import Totals, measure
-from catalog.models import Decision, Policy, Server, Tool
+from catalog.models import Policy, Server, Tool
 from catalog.selectors.facts import read_facts, read_policy
 from sessions.domain import builtins
 from sessions.domain.wire import ToolText
 from sessions.models import AgentSession
-from sessions.reading import decided, definitions, fingerprints
-from sessions.reading.offer import Basis, Offer, OfferedTool
-from sessions.reading.patching import Patch, at_versions, patch_offer
+from sessions.reading import decided, definitions, models_known
+from sessions.reading.offer import RENDERED, Basis, Offer, OfferedTool
+from sessions.reading.patching import Patch, at_versions, patch_offer, share_offer
 from sessions.reading.versions import Versions, read_versions
 
 ATTEMPTS = 10
-KEPT_OFFERS = 200
+# Offers of policies and of sessions, each with all that is derived from it but the definitions.
+PLAIN_OFFERS_BYTES = 64_000_000
+OWN_OFFERS_BYTES = 32_000_000
+GLOB_BYTES = 60  # of a short text, besides its characters
 KEPT_INTRODUCTIONS = 4096
+_BY_THRESHOLD = frozenset({Reason.OVER_THRESHOLD, Reason.UNDER_THRESHOLD})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,68 +60,90 @@ class Additions:
     context_window: int | None = None
     is_over: bool = False
 
+    def count_bytes(self) -> int:
+        return sum(len(glob) + GLOB_BYTES for globs in self.visible for glob in globs)
+
 
 NOTHING = Additions()
 
 
-class _Shelf:
-    """The offers in use: of each policy and additions the last one, the longest unused go first."""
+class _KeptOffer(NamedTuple):
+    versions: Versions
+    offer: Offer
+    bytes: int
 
-    def __init__(self) -> None:
-        self._offers: OrderedDict[tuple[int, Additions], tuple[Versions, Offer]] = OrderedDict()
+
+class _Shelf:
+    """The offers in use, within a number of bytes: of each policy and additions the last one, the longest
+    unused go first.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self._offers: OrderedDict[tuple[int, Additions], _KeptOffer] = OrderedDict()
         self._lock = Lock()
         self.making = RLock()
+        self.bytes = 0
 
     def find(self, policy_id: int, additions: Additions, versions: Versions) -> Offer | None:
         key = (policy_id, additions)
         with self._lock:
             kept = self._offers.get(key)
-            if kept is None or kept[0] != versions:
+            if kept is None or kept.versions != versions:
                 return None
             self._offers.move_to_end(key)
-            return kept[1]
+            return kept.offer
 
     def find_last(self, policy_id: int, additions: Additions) -> Offer | None:
         """Whatever its versions."""
         with self._lock:
             kept = self._offers.get((policy_id, additions))
-            return None if kept is None else kept[1]
+            return None if kept is None else kept.offer
 
     def keep(self, policy_id: int, additions: Additions, versions: Versions, offer: Offer) -> None:
+        """The one just used stays, however large."""
+        key, counted = (policy_id, additions), offer.count_bytes() + additions.count_bytes()
         with self._lock:
-            self._offers[policy_id, additions] = (versions, offer)
-            self._offers.move_to_end((policy_id, additions))
-            while len(self._offers) > KEPT_OFFERS:
-                self._offers.popitem(last=False)
+            self._drop(key)
+            self._offers[key] = _KeptOffer(versions, offer, counted)
+            self.bytes += counted
+            while self.bytes > self._most_bytes and len(self._offers) > 1:
+                self._drop(next(iter(self._offers)))
 
     def clear(self) -> None:
         with self._lock:
             self._offers.clear()
+            self.bytes = 0
+
+    def _drop(self, key: tuple[int, Additions]) -> None:
+        kept = self._offers.pop(key, None)
+        self.bytes -= 0 if kept is None else kept.bytes
 
 
-_shelf = _Shelf()
-# With the digest of the offer that they are the facts of.
-_facts: dict[int, tuple[str, tuple[ToolFacts, ...]]] = {}
+# Apart, so that no crowd of sessions takes the room of policies that others use.
+_plain = _Shelf(PLAIN_OFFERS_BYTES)
+_own = _Shelf(OWN_OFFERS_BYTES)
 
 
 def forget() -> None:
     """Drop what this process remembers: after a restore, versions may repeat."""
-    _shelf.clear()
-    _facts.clear()
+    _plain.clear()
+    _own.clear()
+    RENDERED.clear()
     definitions.forget()
 
 
 def offer_of_policy(policy_id: int, versions: Versions | None = None) -> Offer:
     """What the policy gives without a session."""
     versions = versions or read_versions(policy_id)
-    offer = _shelf.find(policy_id, NOTHING, versions)
+    offer = _plain.find(policy_id, NOTHING, versions)
     if offer is not None:
         return offer
-    with _shelf.making:
-        offer = _shelf.find(policy_id, NOTHING, versions)
+    with _plain.making:
+        offer = _plain.find(policy_id, NOTHING, versions)
         if offer is None:
             versions, offer = _make(policy_id)
-            _shelf.keep(policy_id, NOTHING, versions, offer)
+            _plain.keep(policy_id, NOTHING, versions, offer)
         return offer
 
 
@@ -117,10 +156,10 @@ def offer_of_session(
     additions = additions_of(session, plain.policy, for_this_turn=for_this_turn)
     if additions == NOTHING:
         return plain
-    offer = _shelf.find(session.policy_id, additions, versions)
+    offer = _own.find(session.policy_id, additions, versions)
     if offer is None:
         offer = _find_own(session, plain, additions)
-        _shelf.keep(session.policy_id, additions, versions, offer)
+        _own.keep(session.policy_id, additions, versions, offer)
     return offer
 
 
@@ -128,14 +167,25 @@ def additions_of(session: AgentSession, policy: DomainPolicy, *, for_this_turn: 
     """Only what makes a difference under the policy, so that most sessions add nothing."""
     narrowing = [session.visible, session.turn_visible if for_this_turn else None]
     is_auto = policy.mode is Mode.AUTO
-    window = session.context_window or None
-    reads_window = is_auto and policy.threshold_unit is ThresholdUnit.CONTEXT_PERCENT
+    by_percent = is_auto and policy.threshold_unit is ThresholdUnit.CONTEXT_PERCENT
+    window = window_of(session, policy) if by_percent else policy.window
     return Additions(
         visible=tuple(tuple(globs) for globs in narrowing if globs is not None),
         builtins=builtins.digest_of(session.builtin_tools) if session.builtin_tools else "",
-        context_window=window if reads_window and window != policy.context_window else None,
+        context_window=window if window != policy.window else None,
         is_over=is_past_context_used(session, policy),
     )
+
+
+def window_of(session: AgentSession, policy: DomainPolicy) -> int:
+    """The context window in force: the session's own, else its model's, else the policy's."""
+    return session.context_window or models_known.find_window(session.model) or policy.window
+
+
+def reads_window(policy: DomainPolicy) -> bool:
+    """Whether a context window can change what the policy defers."""
+    units = (ThresholdUnit.CONTEXT_PERCENT, ThresholdUnit.CONTEXT_USED)
+    return policy.mode is Mode.AUTO and policy.threshold_unit in units
 
 
 def is_past_context_used(session: AgentSession, policy: DomainPolicy) -> bool:
@@ -143,7 +193,7 @@ def is_past_context_used(session: AgentSession, policy: DomainPolicy) -> bool:
     if policy.mode is not Mode.AUTO or policy.threshold_unit is not ThresholdUnit.CONTEXT_USED:
         return False
     facts = SessionFacts(
-        context_window=session.context_window,
+        context_window=window_of(session, policy),
         context_used=session.context_used,
         is_past_context_used=session.context_was_over,
     )
@@ -162,7 +212,7 @@ def _make(policy_id: int) -> tuple[Versions, Offer]:
 
 def _patch_kept(policy_id: int, versions: Versions) -> Offer | None:
     """The offer that was in force before, with what has changed since; None where all has to be read."""
-    kept = _shelf.find_last(policy_id, NOTHING)
+    kept = _plain.find_last(policy_id, NOTHING)
     if kept is None or kept.basis is None or kept.basis != decided.read_basis(policy_id):
         return None
     # Numbers that went back are those of a backup.
@@ -192,52 +242,91 @@ def _read_locked(policy: DomainPolicy) -> tuple[ToolFacts, ...]:
 
 
 def _decide_now(policy: DomainPolicy) -> list[OfferedTool]:
-    """A policy that is too new to have been decided by a worker."""
+    """For a policy that a worker has not decided yet, or decides anew as a whole."""
     known = list(read_facts(Tool.objects.listed()))
-    texts = definitions.read_texts(dict(Tool.objects.listed().values_list("pk", "digest")))
+    texts = _read_listed_texts()
     by_name = {one.facts.name: texts[one.id] for one in known if one.id in texts}
-    return _pair(decide((one.facts for one in known), policy), by_name)
+    return _pair(decide((one.facts for one in known), policy).decisions, by_name)
+
+
+def offer_of_decisions(policy: DomainPolicy, made: Decided) -> Offer:
+    """What a policy that is not in force would give, from decisions about the tools of today."""
+    tools = _pair(made.decisions, {text.name: text for text in _read_listed_texts().values()})
+    return _assemble(policy, Versions(policy=0), tools, ())
+
+
+def _read_listed_texts() -> dict[int, ToolText]:
+    listed = Tool.objects.listed().values_list("pk", "digest", "qualified_name")
+    return definitions.read_texts({tool_id: (digest, name) for tool_id, digest, name in listed})
 
 
 def _find_own(session: AgentSession, plain: Offer, additions: Additions) -> Offer:
     """An own offer stays while what it was made of is the same to a reader: only its versions move on."""
-    last = _shelf.find_last(session.policy_id, additions)
+    last = _own.find_last(session.policy_id, additions)
     if last is not None and last.made_of == plain.digest:
         return at_versions(last, plain.versions)
     return _make_own(session, plain, additions)
 
 
 def _make_own(session: AgentSession, plain: Offer, additions: Additions) -> Offer:
-    own = builtins.read_builtins(session.builtin_tools, taken={*plain.by_name, plain.policy.search_tool_name})
+    """The policy's own decisions, but for those by its threshold, which the session's tools count in."""
+    own = _read_builtins(session, plain)
     facts = SessionFacts(
         context_window=additions.context_window,
         is_past_context_used=additions.is_over,
         visible=additions.visible,
     )
-    by_name = {tool.name: tool.text for tool in plain.tools} | {tool.text.name: tool.text for tool in own}
-    tools = (*_facts_of(session.policy_id, plain), *(tool.facts for tool in own))
-    decisions = decide(tools, plain.policy, facts)
-    locked = tuple(locked_tools(plain.locked, plain.policy, facts))
-    own_offer = _assemble(
-        plain.policy, plain.versions, _pair(decisions, by_name), locked, servers=plain.servers
+    shown = _narrow(plain.tools, additions.visible)
+    own_shown = visible_tools((tool.facts for tool in own), plain.policy, facts)
+    totals = _add_up([tool.text for tool in shown], own_shown)
+    situation = prepare(plain.policy, measure_safely(plain.policy, totals, facts))
+    made = (decide_one(tool, situation) for tool in own_shown)
+    tools = (
+        *_decide_again(shown, decide_by_threshold(situation)),
+        *_pair(made, {tool.text.name: tool.text for tool in own}),
     )
+    locked = tuple(locked_tools(plain.locked, plain.policy, facts))
+    if len(tools) == len(plain.tools) and locked == plain.locked and all(map(is_, tools, plain.tools)):
+        return share_offer(plain, made_of=plain.digest)
+    own_offer = _assemble(plain.policy, plain.versions, tools, locked, servers=plain.servers)
     return replace(own_offer, made_of=plain.digest)
 
 
-def _facts_of(policy_id: int, plain: Offer) -> tuple[ToolFacts, ...]:
-    """Read when the first session of a policy needs its own decisions, then kept with the offer."""
-    kept = _facts.get(policy_id)
-    if kept is None or kept[0] != plain.digest:
-        tools = Tool.objects.filter(pk__in=Decision.objects.filter(policy_id=policy_id).values("tool_id"))
-        known = tuple(one.facts for one in read_facts(tools) if one.facts.name in plain.by_name)
-        kept = _facts[policy_id] = (plain.digest, known)
-    return kept[1]
+def _read_builtins(session: AgentSession, plain: Offer) -> Sequence[builtins.Builtin]:
+    if not session.builtin_tools:
+        return ()
+    taken = {*plain.by_name, plain.policy.search_tool_name}
+    return builtins.read_builtins(session.builtin_tools, taken=taken)
 
 
-def _pair(made: Decided, texts: Mapping[str, ToolText]) -> list[OfferedTool]:
+def _narrow(tools: Sequence[OfferedTool], visible: Iterable[tuple[str, ...]]) -> Sequence[OfferedTool]:
+    for globs in visible:
+        matches = compile_globs(globs)
+        tools = [tool for tool in tools if matches(tool.text)]
+    return tools
+
+
+def _add_up(texts: Sequence[ToolText], own: Sequence[ToolFacts]) -> Totals:
+    """What thresholds read, over the catalog's tools and a session's own, which are built-in."""
+    counted = sum(text.chars for text in texts if text.kind != Kind.BUILTIN)
+    return Totals(tools=len(texts) + len(own), chars=counted)
+
+
+def _decide_again(tools: Sequence[OfferedTool], by_threshold: Rule | None) -> Sequence[OfferedTool]:
+    """Every rule before the threshold looks at tool and policy alone, so its decision stays."""
+    if by_threshold is None:
+        return tools
+    outcome, reason = by_threshold.outcome, by_threshold.reason
     return [
-        OfferedTool(texts[one.name], one.outcome, one.reason) for one in made.decisions if one.name in texts
+        OfferedTool(tool.text, outcome, reason)
+        if tool.reason in _BY_THRESHOLD and tool.reason is not reason
+        else tool
+        for tool in tools
     ]
+
+
+def _pair(made: Iterable[Decision], texts: Mapping[str, ToolText]) -> list[OfferedTool]:
+    return [OfferedTool(texts[one.name], one.outcome, one.reason) for one in made if one.name in texts]
 
 
 def _assemble(
@@ -252,8 +341,7 @@ def _assemble(
     """The search tool is in no list of tools, whatever a server calls its own."""
     offered = tuple(sorted((tool for tool in tools if tool.reason is not Reason.SEARCH_TOOL), key=_by_name))
     described = _describe_servers(policy) if servers is None else servers
-    fingerprint = fingerprints.add(tool.fingerprint(described) for tool in offered)
-    return Offer(policy, versions, offered, described, fingerprint, locked, basis)
+    return Offer(policy, versions, offered, described, locked, basis)
 
 
 def _by_name(tool: OfferedTool) -> str:
@@ -265,11 +353,10 @@ def _describe_servers(policy: DomainPolicy) -> dict[str, str]:
     rows = Server.objects.values_list("name", "description", "instructions")
     if policy.quarantine is not Quarantine.OFF:
         return {name: description for name, description, _ in rows}
-    return {name: description or _introduce(instructions) for name, description, instructions in rows}
+    return {name: description or _introduce(first_sentence(said)) for name, description, said in rows}
 
 
 @lru_cache(maxsize=KEPT_INTRODUCTIONS)
-def _introduce(instructions: str) -> str:
-    """The first sentence, unless an admin should look at it before a model does."""
-    sentence = first_sentence(instructions)
+def _introduce(sentence: str) -> str:
+    """The sentence, unless an admin should look at it before a model does. Instructions are far longer."""
     return "" if mark_server(instructions=sentence) else sentence

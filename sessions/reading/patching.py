@@ -5,18 +5,15 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from catalog.domain.facts import ToolFacts
-from catalog.domain.prompt import DeferredServer, DeferredTool
-from sessions.domain.columns import Column
+from catalog.domain.prompt import DeferredServer, Described
 from sessions.reading import fingerprints
-from sessions.reading.offer import Offer, OfferedTool, describe_deferred
+from sessions.reading.offer import Offer, OfferedTool
 from sessions.reading.versions import Versions
 
-Key = TypeVar("Key", int, str)
 _by_name = attrgetter("name")
-_by_id = attrgetter("text.id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +61,30 @@ def patch_offer(offer: Offer, patch: Patch, versions: Versions) -> Offer:
         versions=versions,
         tools=tools,
         servers=patch.servers,
-        fingerprint=fingerprints.add(tool.fingerprint(patch.servers) for tool in tools)
-        if is_described_anew
-        else _move(offer, difference),
         locked=patch.locked,
     )
     patched.__dict__.update(_derive_tools(offer, difference), **_derive_sums(offer, difference))
     if not is_described_anew:
         patched.__dict__.update(_derive_servers(offer, difference.among("deferred")))
+        patched.__dict__["fingerprint"] = _move(offer, difference)
     return patched
 
 
 def at_versions(offer: Offer, versions: Versions) -> Offer:
+    return share_offer(offer, versions=versions)
+
+
+def share_offer(offer: Offer, **values: object) -> Offer:
+    """The same with other values, and with all that it has derived."""
     same = copy.copy(offer)
-    object.__setattr__(same, "versions", versions)
+    for name, value in values.items():
+        object.__setattr__(same, name, value)
     return same
 
 
 def _compare(offer: Offer, tools: Mapping[int, OfferedTool | None]) -> _Difference:
-    pairs = [(offer.by_id.get(tool_id), now) for tool_id, now in tools.items()]
+    known = {tool.text.id: tool for tool in offer.tools if tool.text.id in tools}
+    pairs = [(known.get(tool_id), now) for tool_id, now in tools.items()]
     differing = [(before, now) for before, now in pairs if before != now]
     return _Difference(
         [before for before, _ in differing if before is not None],
@@ -111,31 +113,20 @@ def _derive_tools(offer: Offer, difference: _Difference) -> dict[str, Any]:
     derived: dict[str, Any] = {
         "always": tuple(_replace(offer.always, difference.among("always"))),
         "deferred": tuple(_replace(offer.deferred, difference.among("deferred"))),
-        "by_name": _index(offer.by_name, difference, _by_name),
-        "by_id": _index(offer.by_id, difference, _by_id),
-        "columns": {
-            (which, shape): _change_column(column, difference.among(which))
-            for (which, shape), column in offer.columns.copy().items()
-        },
+        "by_name": _index(offer.by_name, difference),
         "own_index": offer.own_index,
     }
     if difference.keeps_names:
-        derived |= {"visible": offer.visible, "names_by_own_name": offer.names_by_own_name}
+        derived["visible"] = offer.visible
     return derived
 
 
-def _index(known: dict[Key, OfferedTool], difference: _Difference, key: Callable[[OfferedTool], Key]) -> Any:
+def _index(known: dict[str, OfferedTool], difference: _Difference) -> dict[str, OfferedTool]:
     changed = known.copy()
     for tool in difference.gone:
-        del changed[key(tool)]
-    changed.update((key(tool), tool) for tool in difference.added)
+        del changed[tool.name]
+    changed.update((tool.name, tool) for tool in difference.added)
     return changed
-
-
-def _change_column(column: Column, difference: _Difference) -> Column:
-    if difference.is_empty:
-        return column
-    return column.change([tool.text for tool in difference.gone], [tool.text for tool in difference.added])
 
 
 def _derive_sums(offer: Offer, difference: _Difference) -> dict[str, int]:
@@ -159,7 +150,7 @@ def _derive_servers(offer: Offer, difference: _Difference) -> dict[str, Any]:
     for tool in difference.gone:
         del changed[tool.text.server][tool.name]
     for tool in difference.added:
-        changed[tool.text.server][tool.name] = describe_deferred(tool)
+        changed[tool.text.server][tool.name] = tool.text
     servers = {name: known for name, known in offer.deferred_servers.items() if name not in changed}
     for name, tools in changed.items():
         if tools:
@@ -168,7 +159,7 @@ def _derive_servers(offer: Offer, difference: _Difference) -> dict[str, Any]:
     return {"deferred_by_server": +counts, "deferred_servers": servers}
 
 
-def _deferred_of(offer: Offer, difference: _Difference) -> dict[str, dict[str, DeferredTool]]:
+def _deferred_of(offer: Offer, difference: _Difference) -> dict[str, dict[str, Described]]:
     """The deferred tools by name, of each server of which one differs."""
     names = {tool.text.server for tool in (*difference.gone, *difference.added)}
     known = {name: offer.deferred_servers.get(name) for name in names}

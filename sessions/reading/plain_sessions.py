@@ -10,7 +10,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from sessions.domain.loaded import STORED, Loaded, LoadedTools
 from sessions.models import AgentSession
 
-_COLUMNS = ("policy_id", "version", "context_window", "context_used", "context_was_over")
+_COLUMNS = ("policy_id", "version", "model", "context_window", "context_used", "context_was_over")
 _PLAIN = f"""
     SELECT {", ".join(f"s.{column}" for column in _COLUMNS)}, {", ".join(f"l.{column}" for column in STORED)}
     FROM agent_sessions_agentsession s

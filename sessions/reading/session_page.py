@@ -13,7 +13,9 @@ from catalog.domain.errors import NotFound
 from catalog.domain.sizes import tokens_of
 from sessions.models import AgentSession, SearchEvent, SessionEvent
 from sessions.reading.listing import Liveness, liveness_of
+from sessions.reading.models_known import find_window
 from sessions.reading.offer import Offer, OfferedTool
+from sessions.reading.offers import window_of
 from sessions.reading.stamps import age_shown, stamp_of
 from sessions.reading.states import read_loaded, stand
 from sessions.reading.timeline import Timeline, read_timeline
@@ -46,6 +48,7 @@ class Watched:
             session.version,
             session.turn,
             session.context_used,
+            find_window(session.model),
             self.versions,
             self.last_event,
             self.last_search,
@@ -96,7 +99,7 @@ class SessionPage:
 
     @property
     def context_window(self) -> int:
-        return self.watched.session.context_window or self.offer.policy.context_window
+        return window_of(self.watched.session, self.offer.policy)
 
     @property
     def context_share(self) -> float:

@@ -2,7 +2,7 @@
 
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,11 +11,16 @@ from catalog.domain.errors import NotFound, Unavailable
 from sessions.domain.loaded import STORED, Loaded, LoadedTools
 from sessions.models import AgentSession, LoadedTool
 from sessions.reading import offers
+from sessions.reading.listing import cursor_after
 from sessions.reading.offer import Offer
 from sessions.reading.tool_lists import Standing
 from sessions.reading.versions import Versions, read_versions
 
 ATTEMPTS = 10
+# A page of states ends early past either: loaded tools make it long, and what a session sees of its own is
+# decided for it alone.
+PAGE_LOADED_TOOLS = 50_000
+PAGE_OWN_TOOLS = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,7 @@ class SessionState:
             "model": session.model or None,
             "active": offer.is_active,
             "turn": session.turn,
-            "context_window": session.context_window or offer.policy.context_window,
+            "context_window": offers.window_of(session, offer.policy),
             "context_used": session.context_used,
             "version": session.version,
             "counts": self.standing.counts,
@@ -57,23 +62,45 @@ class SessionState:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class StatePage:
+    items: Sequence[Mapping[str, object]]
+    next: str | None
+
+
 def read_state(session: AgentSession, *, lost: Sequence[str] | None = None) -> SessionState:
     session, loaded = read_together(session)
     return SessionState(session, stand(session, loaded), loaded, lost)
 
 
-def read_states(sessions: Sequence[AgentSession]) -> list[SessionState]:
-    """Many at once: one read for what is loaded, one for each policy's versions."""
-    policies = {session.policy_id for session in sessions}
-    versions = {policy_id: read_versions(policy_id) for policy_id in policies}
-    loaded: dict[uuid.UUID, list[Loaded]] = defaultdict(list)
-    rows = LoadedTool.objects.filter(session__in=sessions).order_by("position")
-    for row in rows:
-        loaded[row.session_id].append(Loaded(row.name, row.loaded_turn, row.used_turn, row.used_order))
-    return [
-        SessionState(one, stand(one, tuple(loaded[one.pk]), versions[one.policy_id]), tuple(loaded[one.pk]))
-        for one in sessions
-    ]
+def read_page(batches: Iterable[Sequence[AgentSession]], *, limit: int) -> StatePage:
+    """The first states of many: no more than `limit`, and fewer where they are large or much work."""
+    items: list[Mapping[str, object]] = []
+    loaded_tools = own_tools = 0
+    last: AgentSession | None = None
+    for state in _read_states(batches):
+        is_full = len(items) == limit or loaded_tools > PAGE_LOADED_TOOLS or own_tools > PAGE_OWN_TOOLS
+        if last is not None and is_full:
+            return StatePage(items, cursor_after(last))
+        last, offer = state.session, state.standing.offer
+        items.append(state.to_mapping())
+        loaded_tools += state.standing.counts["loaded"]
+        own_tools += len(offer.tools) if offer.made_of else 0
+    return StatePage(items, None)
+
+
+def _read_states(batches: Iterable[Sequence[AgentSession]]) -> Iterator[SessionState]:
+    """One read of each batch for what is loaded, one for each policy's versions."""
+    versions: dict[int, Versions] = {}
+    for sessions in batches:
+        loaded: dict[uuid.UUID, list[Loaded]] = defaultdict(list)
+        for row in LoadedTool.objects.filter(session__in=sessions).order_by("position"):
+            loaded[row.session_id].append(Loaded(row.name, row.loaded_turn, row.used_turn, row.used_order))
+        for one in sessions:
+            if one.policy_id not in versions:
+                versions[one.policy_id] = read_versions(one.policy_id)
+            found = tuple(loaded[one.pk])
+            yield SessionState(one, stand(one, found, versions[one.policy_id]), found)
 
 
 def stand(session: AgentSession, loaded: LoadedTools, versions: Versions | None = None) -> Standing:

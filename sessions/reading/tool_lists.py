@@ -8,6 +8,7 @@ from catalog.domain.sizes import compact_json, tokens_of
 from sessions.domain import search_tool
 from sessions.domain.columns import Item
 from sessions.domain.formats import Discovered, Format, ListForm
+from sessions.domain.list_warnings import list_warnings
 from sessions.domain.pieces import Piece, Writer
 from sessions.reading.offer import Offer, OfferedTool
 
@@ -43,9 +44,15 @@ class Standing:
         if offer.is_active:
             own_name = offer.policy.search_tool_name
             sent += len(offer.prompt(search_tool.name_in(form, own_name)))
-            sent += 0 if form.is_hosted else search_tool.count_chars(own_name)
+            sent += 0 if form.is_hosted else search_tool.count_chars(offer.policy)
         full_tokens, sent_tokens = tokens_of(offer.all_chars), tokens_of(sent)
         return {"full": full_tokens, "sent": sent_tokens, "saved": full_tokens - sent_tokens}
+
+    def warnings(self, form: ListForm = MCP) -> list[str]:
+        """What an admin should know of this list, in words."""
+        tokens = self.tokens(form)
+        in_full = len(self.discovered) if form.discovered is Discovered.FULL else 0
+        return list_warnings(form, deferred=len(self.offer.deferred) - in_full, **tokens)
 
     @property
     def deferred_by_server(self) -> dict[str, int]:
@@ -69,11 +76,15 @@ def render(standing: Standing, form: ListForm, *, session: str | None, version: 
     writer.add_list(write_tools(standing, form))
     writer.add('],"deferred":[')
     writer.add_list(offer.column("deferred", "summary").items(_without(standing.discovered)))
-    search = search_tool.define(form, name) if offer.is_active else None
+    search = search_tool.define(form, offer.policy) if offer.is_active else None
     prompt = offer.prompt(search_tool.name_in(form, name)) if offer.is_active else ""
     writer.add(f'],"search_tool":{compact_json(search)},"prompt":{compact_json(prompt)},"routes":{{')
     writer.add_list(_write_routes(standing, form))
-    tail = {"counts": standing.counts, "tokens": standing.tokens(form)}
+    tail = {
+        "counts": standing.counts,
+        "tokens": standing.tokens(form),
+        "warnings": standing.warnings(form),
+    }
     writer.add(f"}},{compact_json(tail)[1:]}")
     return writer.finish()
 
@@ -108,7 +119,7 @@ def _write_anthropic(standing: Standing, form: ListForm) -> Iterator[Item]:
     """Nothing moves when a tool is discovered: the conversation's references load it, the cache stays."""
     offer = standing.offer
     if offer.is_active:
-        yield compact_json(search_tool.define(form, offer.policy.search_tool_name))
+        yield compact_json(search_tool.define(form, offer.policy))
     yield from offer.column("always", "anthropic").items()
     in_full = _in_full(standing, form)
     yield from (tool.text.write("anthropic") for tool in in_full)
@@ -118,13 +129,13 @@ def _write_anthropic(standing: Standing, form: ListForm) -> Iterator[Item]:
 def _write_openai(standing: Standing, form: ListForm) -> Iterator[Item]:
     offer = standing.offer
     if offer.is_active:
-        yield compact_json(search_tool.define(form, offer.policy.search_tool_name))
+        yield compact_json(search_tool.define(form, offer.policy))
     yield from offer.column("always", "openai").items()
     yield from (tool.text.write("openai") for tool in _in_full(standing, form))
 
 
 def _write_namespaces(standing: Standing, form: ListForm) -> Iterator[Item]:
-    yield compact_json(search_tool.define(form, standing.offer.policy.search_tool_name))
+    yield compact_json(search_tool.define(form, standing.offer.policy))
     in_full = {tool.name for tool in _in_full(standing, form)}
     taken: set[str] = set()
     for server, tools in standing.offer.by_server.items():

@@ -16,7 +16,7 @@ from sessions.domain.loaded import LoadedTools
 from sessions.models import AgentSession, LoadedTool
 from sessions.reading.offers import is_past_context_used
 from sessions.reading.states import read_loaded
-from sessions.services import records
+from sessions.services import eviction, records
 from sessions.services.events import Cause, happen
 
 Edit = Callable[[AgentSession, DomainPolicy, LoadedTools], LoadedTools]
@@ -38,6 +38,7 @@ def change_session(*, session_id: uuid.UUID, cause: Cause, edit: Edit) -> AgentS
         _what_lists(session, policy) != listed_before
     ):
         session.version += 1
+        session.own_bytes = eviction.measure_own(session)
     if not cause.by:
         touch(session, now=timezone.now())
     session.save()

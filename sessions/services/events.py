@@ -6,26 +6,27 @@ back, from the session as it was right after.
 
 import itertools
 import logging
-import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from catalog.domain.errors import NotFound, Unavailable
 from sessions.domain.loaded import LoadedTools
-from sessions.models import AgentSession, EventKind, SessionEvent
+from sessions.models import AgentSession, EventKind, SearchEvent, SessionEvent
 from sessions.reading.states import stand
 from sessions.reading.versions import Versions, read_versions
 
 BATCH_ROWS = 500
 MOST_NAMES = 50
 KEPT_EVENTS = 1000
-# Every so many events the oldest of one session go: the busier it is, the sooner its turn comes.
+KEPT_SEARCHES = 1000
+# Every so many events or searches the oldest of one session go: the busier it is, the sooner its turn comes.
 TRIM_EVERY = 50
 
-_written = itertools.count(1)
+_written_events, _written_searches = itertools.count(1), itertools.count(1)
 logger = logging.getLogger(__name__)
 
 
@@ -79,8 +80,16 @@ def write(measured: Sequence[SessionEvent]) -> None:
     """Append to the timelines, and cut those that have grown too long."""
     SessionEvent.objects.bulk_create(measured, batch_size=BATCH_ROWS)
     for event in measured:
-        if next(_written) % TRIM_EVERY == 0:
-            _trim(event.session_id)
+        if next(_written_events) % TRIM_EVERY == 0:
+            _trim(SessionEvent.objects.filter(session_id=event.session_id), KEPT_EVENTS)
+
+
+def write_searches(searches: Sequence[SearchEvent]) -> None:
+    """The same for searches."""
+    SearchEvent.objects.bulk_create(searches, batch_size=BATCH_ROWS)
+    for search in searches:
+        if next(_written_searches) % TRIM_EVERY == 0:
+            _trim(SearchEvent.objects.filter(session_id=search.session_id), KEPT_SEARCHES)
 
 
 def _measure_one(happening: Happening, versions: Versions) -> SessionEvent:
@@ -110,7 +119,6 @@ def _names_without(tools: LoadedTools, others: LoadedTools) -> list[str]:
     return [tool.name for tool in tools if tool.name not in known]
 
 
-def _trim(session_id: uuid.UUID) -> None:
-    events = SessionEvent.objects.filter(session_id=session_id)
-    surplus = events.order_by("-at", "-pk").values_list("pk", flat=True)[KEPT_EVENTS:]
-    SessionEvent.objects.filter(pk__in=list(surplus)).delete()
+def _trim(rows: QuerySet[SessionEvent] | QuerySet[SearchEvent], most: int) -> None:
+    surplus = list(rows.order_by("-at", "-pk").values_list("pk", flat=True)[most:])
+    rows.filter(pk__in=surplus).delete()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from catalog.domain.policy import Policy
-from catalog.domain.query import Keywords, Query, Required, strip_quotes
+from catalog.domain.query import Keywords, Query, Required, name_forms
 from catalog.models import Tool
 from catalog.search.answers import answer
 from catalog.search.request import Hit, SearchOutcome, SearchRequest, Suggestion
@@ -67,14 +67,15 @@ def _merge_hits(outcomes: Sequence[SearchOutcome], query: Query, max_results: in
     hits = [hit for outcome in outcomes for hit in outcome.hits]
     if not isinstance(query, Keywords | Required):
         return hits if query.form == "select" else hits[:max_results]
-    typed = strip_quotes(query.text).lower()
-    hits.sort(key=lambda hit: (hit.qualified_name.lower() != typed, -hit.score))
+    typed = {name.lower() for name in name_forms(query.text)}
+    hits.sort(key=lambda hit: (not hit.is_named, hit.qualified_name.lower() not in typed, -hit.score))
     return hits[:max_results]
 
 
 def _keep_offered(offer: Offer, hits: Sequence[Hit]) -> list[Found]:
     """While the decisions follow a change, the database has the last word: hidden and locked are out."""
-    offered = [Found(offer.by_id[hit.id], hit) for hit in hits if hit.id in offer.by_id]
+    known = ((offer.by_name.get(hit.qualified_name), hit) for hit in hits)
+    offered = [Found(tool, hit) for tool, hit in known if tool is not None and tool.text.id == hit.id]
     if not offered or offer.versions.catalog == read_catalog_version():
         return offered
     ids = [found.hit.id for found in offered]

@@ -48,7 +48,7 @@ def create_session(
     now = timezone.now()
     try:
         with transaction.atomic():
-            session = AgentSession.objects.create(
+            session = AgentSession(
                 key_id=key_id,
                 policy=policy,
                 external_id=external_id,
@@ -56,7 +56,10 @@ def create_session(
                 expires_at=now + policy.session_ttl,
                 **values,
             )
+            session.own_bytes = eviction.measure_own(session)
+            session.save(force_insert=True)
             eviction.make_room(session)
+            eviction.make_room_for_bytes(session)
             records.note_event(happen(Cause(EventKind.BEGAN), session, (), ()))
     except IntegrityError:  # another request with the same external_id was quicker
         known = _find_known(key_id, external_id) if external_id is not None else None
@@ -67,15 +70,22 @@ def create_session(
 
 
 def change_fields(*, session: AgentSession, changed: Mapping[str, Any]) -> AgentSession:
-    """Change the fields given: `model`, `context_window`, `visible`, `builtin_tools`."""
+    """Change the fields given: `model`, `context_window`, `visible`, `builtin_tools`.
+
+    The window in force, sent back as a state shows it, does not become the session's own.
+    """
     values = {name: _check_field(name, value) for name, value in changed.items()}
 
-    def edit(row: AgentSession, _policy: DomainPolicy, before: LoadedTools) -> LoadedTools:
+    def edit(row: AgentSession, policy: DomainPolicy, before: LoadedTools) -> LoadedTools:
+        is_sent_back = values.get("context_window") == offers.window_of(row, policy)
         for name, value in values.items():
-            setattr(row, name, value)
+            if name != "context_window" or not is_sent_back:
+                setattr(row, name, value)
         return before
 
-    return change_session(session_id=session.pk, cause=Cause(EventKind.CHANGED), edit=edit)
+    after = change_session(session_id=session.pk, cause=Cause(EventKind.CHANGED), edit=edit)
+    eviction.make_room_for_bytes(after)  # when the row is free again: two such calls may end each other's
+    return after
 
 
 def end_turn(
@@ -97,7 +107,10 @@ def end_turn(
             row.context_used = context_used
         return after
 
-    return change_session(session_id=session.pk, cause=Cause(EventKind.TURN), edit=edit)
+    after = change_session(session_id=session.pk, cause=Cause(EventKind.TURN), edit=edit)
+    if narrowing is not None:
+        eviction.make_room_for_bytes(after)
+    return after
 
 
 def unload(*, session: AgentSession, names: Sequence[str], by: str = "") -> AgentSession:

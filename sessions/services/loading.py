@@ -86,6 +86,11 @@ def parse_call(call: SearchCall) -> Query:
     return parse_pattern(call.pattern) if call.pattern is not None else parse_query(call.text)
 
 
+def most_results(call: SearchCall, policy: DomainPolicy) -> int:
+    """How many tools one search may return and load: a caller may ask for fewer than the policy gives."""
+    return min(call.max_results or policy.max_results, policy.max_results)
+
+
 def answer_search(
     standing: Standing, query: Query, call: SearchCall, *, explained: bool = False
 ) -> SearchResult:
@@ -94,7 +99,7 @@ def answer_search(
         return SearchResult(call=call, outcome=Outcome.INACTIVE, form=query.form)
     if query.form == "listing":
         return _fall_back(standing, call, query.form, Outcome.LISTING, Finding(()))
-    most = call.max_results or standing.offer.policy.max_results
+    most = most_results(call, standing.offer.policy)
     finding = find_tools(standing.offer, query, max_results=most, explained=explained)
     if not finding.found:
         return _fall_back(standing, call, query.form, Outcome.NO_MATCH, finding)

@@ -21,7 +21,6 @@ from sessions.services.events import Happening
 
 KEY_USE_EVERY = timedelta(minutes=1)
 MOST_NOTES = 10_000
-BATCH_ROWS = 500
 
 logger = logging.getLogger(__name__)
 
@@ -71,6 +70,8 @@ class _Notebook:
 
     def give_back(self, notes: _Notes) -> None:
         """What could not be written, before what was noted since."""
+        for search in notes.searches:
+            search.pk = None  # one from the transaction that failed may be another's now
         with self._lock:
             since, self._notes = self._notes, notes
             notes.searches = (notes.searches + since.searches)[:MOST_NOTES]
@@ -136,7 +137,7 @@ def _write(notes: _Notes) -> None:
         for key_id, at in notes.used.items():
             ApiKey.objects.filter(pk=key_id).update(last_used_at=at)
         searches = [search for search in notes.searches if search.session_id in living]
-        SearchEvent.objects.bulk_create(searches, batch_size=BATCH_ROWS)
+        events.write_searches(searches)
         events.write([event for event in measured if event.session_id in living])
         activity.count(events=measured, searches=notes.searches)
 

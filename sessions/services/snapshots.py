@@ -6,6 +6,7 @@ from django.db import transaction
 
 from catalog.domain.errors import NotFound
 from catalog.domain.policy import Policy as DomainPolicy
+from catalog.selectors.changes import find_named_since
 from sessions.domain.loaded import Loaded, LoadedTools
 from sessions.models import AgentSession, EventKind, Snapshot, SnapshotCause
 from sessions.reading import offers
@@ -59,18 +60,22 @@ def compact(*, session: AgentSession) -> AgentSession:
 
 @transaction.atomic
 def restore(*, session: AgentSession, snapshot_id: int) -> Restored:
-    """Bring back what a snapshot kept, as far as it still exists."""
+    """Bring back what a snapshot kept, as far as it still exists.
+
+    A snapshot keeps names: a tool that may have got one of them since counts as another one.
+    """
     snapshot = session.snapshots.filter(pk=snapshot_id).first()
     if snapshot is None:
         raise NotFound("There is no such snapshot of this session.")
     offer = offers.offer_of_session(session, for_this_turn=False)
     kept = tuple(Loaded(*row) for row in snapshot.loaded)
-    present = tuple(tool for tool in kept if tool.name in offer.by_name)
+    others = find_named_since([tool.name for tool in kept], snapshot.created_at)
+    present = tuple(tool for tool in kept if tool.name in offer.by_name and tool.name not in others)
 
     def edit(row: AgentSession, _policy: DomainPolicy, _before: LoadedTools) -> LoadedTools:
         row.context_used, row.context_was_over = snapshot.context_used, snapshot.context_was_over
         return present
 
-    lost = tuple(tool.name for tool in kept if tool.name not in offer.by_name)
+    lost = tuple(tool.name for tool in kept if tool.name not in offer.by_name or tool.name in others)
     cause = Cause(EventKind.RESTORED, snapshot_turn=snapshot.turn)
     return Restored(change_session(session_id=session.pk, cause=cause, edit=edit), lost)

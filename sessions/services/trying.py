@@ -12,7 +12,14 @@ from sessions.reading import offers
 from sessions.reading.offer import Offer
 from sessions.reading.states import read_loaded, stand_in
 from sessions.services.finding import Finding, Found, find_tools
-from sessions.services.loading import SearchCall, SearchResult, answer_search, load_matches, parse_call
+from sessions.services.loading import (
+    SearchCall,
+    SearchResult,
+    answer_search,
+    load_matches,
+    most_results,
+    parse_call,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,5 +115,5 @@ def _finding_of(scene: Scene, query: Query, result: SearchResult) -> Finding:
 
 
 def _find(scene: Scene, query: Query, call: SearchCall) -> Finding:
-    most = call.max_results or scene.offer.policy.max_results
+    most = most_results(call, scene.offer.policy)
     return find_tools(scene.offer, query, max_results=most, explained=True)

@@ -15,6 +15,7 @@ from catalog.domain.errors import InvalidInput, Unavailable
 from catalog.domain.query import Required
 from catalog.selectors import saved_queries
 from catalog.selectors.hits import READINGS
+from catalog.services.saved_queries import version_of
 from catalog.views.pages import actor_of, render_page, way_back
 from sessions.forms import ConsoleForm, ConsoleView, ReadAs
 from sessions.reading import session_page
@@ -106,6 +107,7 @@ def _try_search(form: ConsoleForm, searcher: Searcher) -> dict[str, object]:
         "suggestions": _suggest(trial, query),
         "can_save": not is_pattern,
         "saved": saved,
+        "saved_version": version_of(saved),
         "unfound": ", ".join(name for name in expected if name not in {row.tool.name for row in rows}),
     }
     match form.asked_view():

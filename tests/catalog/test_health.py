@@ -23,7 +23,7 @@ class TestHealth:
         tasks.sweep_jobs()
         answer = client.get(URL)
         assert answer.status_code == 200
-        assert set(answer.json()) == {"status", "database", "index", "worker", "decisions"}
+        assert set(answer.json()) == {"status", "database", "index", "worker", "decisions", "disk"}
         assert set(answer.json().values()) == {"ok"}
 
     def test_new_instance_serves_but_is_degraded(self, client: Client) -> None:
@@ -35,7 +35,13 @@ class TestHealth:
             "index": "missing",
             "worker": "never seen",
             "decisions": "1 policy behind",
+            "disk": "ok",
         }
+
+    def test_worker_of_the_future_is_not_ok(self, client: Client) -> None:
+        """Its beat was written before a clock was set back, and would be late only after that hour."""
+        Heartbeat.objects.create(part="worker", at=timezone.now() + timedelta(hours=1))
+        assert "a clock was set back" in client.get(URL).json()["worker"]
 
     def test_late_worker_is_named_with_its_age(self, client: Client) -> None:
         Heartbeat.objects.create(part=health.WORKER_PART, at=timezone.now() - timedelta(seconds=90))

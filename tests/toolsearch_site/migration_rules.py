@@ -9,8 +9,9 @@ from django.db.migrations.migration import Migration
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
+from catalog.migration_operations import AddCheckOnline, AddIndexOnline
+
 HARMLESS = (
-    operations.AddIndex,
     operations.RemoveIndex,
     operations.RenameIndex,
     operations.RemoveConstraint,
@@ -18,15 +19,28 @@ HARMLESS = (
     operations.AlterModelManagers,
 )
 
+ONLINE = (AddIndexOnline, AddCheckOnline)
+
 
 def find_breaks(migration: Migration, state: ProjectState, old: ProjectState) -> Iterator[str]:
     """What code of the state `old` would trip over, a line for each. Moves `state` past the migration."""
     app = migration.app_label
+    for what in _judge_together(migration):
+        yield f"{app}.{migration.name}: {what}"
     for operation in migration.operations:
         before = state.clone()
         operation.state_forwards(app, state)
         for what in _judge(app, operation, before, state, old):
             yield f"{app}.{migration.name}: {what}"
+
+
+def _judge_together(migration: Migration) -> Iterator[str]:
+    """What may not stand in one migration: filled rows stay locked until the end of its transaction."""
+    moves_data = [one for one in migration.operations if isinstance(one, operations.RunPython)]
+    if moves_data and len(moves_data) < len(migration.operations):
+        yield "RunPython stands beside other operations"
+    if migration.atomic and any(isinstance(one, ONLINE) for one in migration.operations):
+        yield "online operations in a migration that is atomic"
 
 
 def _judge(
@@ -42,12 +56,16 @@ def _judge(
             yield from _judge_new_column(model, operation)
     elif isinstance(operation, operations.AlterField) and (app, model) in old.models:
         yield from _judge_changed_column(app, model, operation, before, after)
+    elif type(operation) is operations.AddIndex and (app, model) in old.models:
+        yield f"AddIndex {model} {operation.index.name} builds an index while writers wait"
     elif not _is_harmless(operation) and (not model or (app, model) in old.models):
         constraint = getattr(getattr(operation, "constraint", None), "name", "")
         yield f"{type(operation).__name__} {model} {constraint}".strip()
 
 
 def _is_harmless(operation: Operation) -> bool:
+    if isinstance(operation, operations.AddIndex):
+        return True  # of a new table, or online
     can_be_undone = isinstance(operation, operations.RunPython) and operation.reversible
     return can_be_undone or isinstance(operation, HARMLESS)
 
@@ -71,6 +89,8 @@ def _judge_new_column(model: str, operation: operations.AddField) -> Iterator[st
     field: Any = operation.field
     if not (field.null or field.has_db_default() or field.many_to_many):
         yield f"AddField {model}.{operation.name} has neither null nor a default in the database"
+    if field.unique or field.db_index:
+        yield f"AddField {model}.{operation.name} builds an index while writers wait"
 
 
 def _judge_changed_column(

@@ -9,11 +9,12 @@ from catalog import tasks
 from catalog.models.jobs import JobKind
 from catalog.services.jobs import LEASE, LONGEST_ATTEMPT
 from sessions import tasks as session_tasks
+from toolsearch_site import tasks as site_tasks
 from toolsearch_site.celery import app
 
 OWN = [
     task
-    for module in (tasks, session_tasks)
+    for module in (tasks, session_tasks, site_tasks)
     for task in vars(module).values()
     if hasattr(task, "apply_async") and hasattr(task, "name")
 ]

@@ -1,6 +1,7 @@
 """What is in `deploy/` fits the product: files that exist, variables that are read, commands it has."""
 
 import configparser
+import inspect
 import os
 import re
 import shutil
@@ -11,18 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from toolsearch_site import granian_server
 from toolsearch_site.check_node import is_well
+from toolsearch_site.connection_watch import PATIENCE_DIVISOR_UNDER_LOAD
 from toolsearch_site.environment import read_environment
-from toolsearch_site.parts import NodeRole
+from toolsearch_site.parts import NodeRole, parts_of
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 SECRET = "a-very-long-and-random-text-of-letters-9471"
+PASSWORD = "t@u/l#i?p:%20"
 PRODUCTION = {
     "DATABASE_URL": "postgres://toolsearch@127.0.0.1:1/toolsearch",
     "CELERY_BROKER_URL": "redis://127.0.0.1:1/0",
@@ -36,6 +41,14 @@ def read_variables() -> set[str]:
     """Every variable that the product reads."""
     source = (ROOT / "toolsearch_site" / "environment.py").read_text()
     return set(re.findall(r'"([A-Z][A-Z_]+)"', source))
+
+
+def threads_of_a_web_node() -> int:
+    """The most that it can have, with the processes that it has unless told otherwise."""
+    processes = inspect.signature(parts_of).parameters["processes"].default
+    own_of_a_process, supervisor_and_follower = 20, 40
+    answering = granian_server.count_threads(granian_server.CONNECTIONS)
+    return int(processes * (answering + own_of_a_process) + supervisor_and_follower)
 
 
 def compose() -> dict[str, Any]:
@@ -149,12 +162,31 @@ class TestCompose:
 
     def test_settings_start_the_product(self, tmp_path: Path) -> None:
         given = {
-            name: str(value).replace("${POSTGRES_PASSWORD:?set it in .env}", "tulip")
+            name: re.sub(r"\$\{[A-Z]+_PASSWORD:\?set it in .env\}", lambda _: PASSWORD, str(value))
             for name, value in self.nodes()["web"]["environment"].items()
         }
         read = read_environment({**given, "SECRET_KEY": SECRET, "TOOLSEARCH_DATA": str(tmp_path / "data")})
         assert not read.is_embedded
-        assert read.cache_url
+        assert read.database is not None
+        assert (read.database.user, read.database.password) == ("toolsearch", PASSWORD)
+        assert read.broker_url is not None
+        assert read.cache_url is not None
+        for url, number in ((read.broker_url, 0), (read.cache_url, 1)):
+            parts = redis.connection.parse_url(url)  # type: ignore[no-untyped-call]
+            assert (parts["host"], parts["password"], parts["db"]) == ("redis", PASSWORD, number)
+
+    def test_data_is_reached_by_nodes_alone_and_every_service_has_limits(self) -> None:
+        services: dict[str, dict[str, Any]] = compose()["services"]
+        assert compose()["networks"]["data"] == {"internal": True}
+        assert services["proxy"]["networks"] == ["front"]
+        assert services["postgres"]["networks"] == services["redis"]["networks"] == ["data"]
+        for name, service in services.items():
+            assert service["mem_limit"], name
+            assert service["pids_limit"] > 0, name
+        assert "--requirepass" in services["redis"]["command"]
+
+    def test_web_node_may_have_all_its_threads(self) -> None:
+        assert self.nodes()["web"]["pids_limit"] >= threads_of_a_web_node()
 
     def test_example_names_only_what_somebody_reads(self) -> None:
         lines = (DEPLOY / "env.example").read_text().splitlines()
@@ -165,18 +197,27 @@ class TestCompose:
 
 
 class TestSystemd:
-    @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
-    def test_unit_runs_a_role_that_exists_as_its_own_user(self, unit: Path) -> None:
+    def service(self, unit: Path) -> configparser.SectionProxy:
         read = configparser.ConfigParser(strict=False, interpolation=None)
         read.optionxform = str  # type: ignore[assignment,method-assign]
         read.read_string(unit.read_text())
-        service = read["Service"]
+        return read["Service"]
+
+    def test_web_node_may_have_all_its_threads(self) -> None:
+        [unit] = [unit for unit in UNITS if unit.stem == "toolsearch-web"]
+        assert int(self.service(unit)["TasksMax"]) >= threads_of_a_web_node()
+
+    @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+    def test_unit_runs_a_role_that_exists_as_its_own_user(self, unit: Path) -> None:
+        service = self.service(unit)
         command = service["ExecStart"].split()
         role = command[command.index("run_node") + 1]
         assert unit.stem == f"toolsearch-{NodeRole(role)}"
         assert service["User"] == "toolsearch"
         assert service["NoNewPrivileges"] == "true"
         assert service["ProtectSystem"] == "strict"
+        assert service["MemoryMax"]
+        assert int(service["TasksMax"]) > 0
         assert {part.partition("=")[0] for part in service["Environment"].split()} <= read_variables()
 
     def test_there_is_one_for_each_role(self) -> None:
@@ -203,6 +244,26 @@ def test_proxy_passes_on_what_the_product_believes() -> None:
     plain = re.sub(r"#.*", "", text)
     for line in filter(None, (line.strip() for line in plain.splitlines())):
         assert line.endswith((";", "{", "}")), line
+
+
+def test_proxy_has_the_limits_of_the_product_and_keeps_the_admin_site_in() -> None:
+    text = (DEPLOY / "nginx.conf").read_text()
+    places = dict(re.findall(r"location (?:= )?(\S+) \{(.*?)\n    \}", text, flags=re.DOTALL))
+    assert "client_max_body_size 1m;" in text.partition("location")[0]
+    assert "client_max_body_size 10m;" in places["/api/v1/config"]
+    assert "limit_req zone=sign_in" in places["/sign-in/"]
+    assert "deny all;" in places["/admin/"]
+
+
+def test_proxy_ends_idle_connections_before_the_service_does() -> None:
+    """A request on a connection that the other side is ending is lost."""
+    upstream = re.findall(
+        r"upstream toolsearch \{(.*?)\n\}", (DEPLOY / "nginx.conf").read_text(), flags=re.DOTALL
+    )
+    [seconds] = re.findall(r"^\s*keepalive_timeout (\d+)s;", upstream[0], flags=re.MULTILINE)
+    patience = read_environment({}).client_timeout_seconds
+    idle = min(granian_server.HEADER_TIMEOUT_SECONDS, 2 * patience / PATIENCE_DIVISOR_UNDER_LOAD)
+    assert int(seconds) < idle
 
 
 def test_node_check_asks_a_web_node_and_believes_in_a_supervisor() -> None:

@@ -38,9 +38,12 @@ BAD_SETTINGS = [
     ("TOOLSEARCH_DATA", "/proc/no/such/place"),
     ("TOOLSEARCH_DATA", "~nosuchuser/x"),
     ("TOOLSEARCH_STDIO", "npx,,uvx"),
+    ("TOOLSEARCH_REFERENCES", "A,,B"),
+    ("TOOLSEARCH_REFERENCES", "${A}"),
     ("TOOLSEARCH_PRIVATE_ADDRESSES", "some"),
     ("TOOLSEARCH_CONNECT_TIMEOUT", "soon"),
     ("TOOLSEARCH_LIST_TIMEOUT", "0"),
+    ("TOOLSEARCH_CLIENT_TIMEOUT", "never"),
     ("TOOLSEARCH_NODE", "web 1"),
     ("TOOLSEARCH_CONNECTIONS", "0"),
     ("TOOLSEARCH_CONNECTIONS", "many"),
@@ -48,6 +51,7 @@ BAD_SETTINGS = [
     ("TOOLSEARCH_METRICS_TOKEN", "canary"),
     ("TOOLSEARCH_KEEP_SEARCHES_DAYS", "0"),
     ("TOOLSEARCH_KEEP_SEARCHES_DAYS", "for ever"),
+    ("TOOLSEARCH_KEEP_GONE_TOOLS_DAYS", "0"),
 ]
 
 
@@ -83,6 +87,24 @@ class TestBadSettings:
 
 
 class TestGoodSettings:
+    @pytest.mark.parametrize(
+        ("given", "read"),
+        [("", None), ("none", ()), ("*", ("*",)), (" GITHUB_TOKEN , MCP_* ", ("GITHUB_TOKEN", "MCP_*"))],
+    )
+    def test_references_are_globs(
+        self, data: dict[str, str], given: str, read: tuple[str, ...] | None
+    ) -> None:
+        assert read_environment({**data, "TOOLSEARCH_REFERENCES": given}).references == read
+
+    def test_secrets_are_passwords_as_written_and_as_meant(self, data: dict[str, str]) -> None:
+        addresses = {
+            "DATABASE_URL": "postgres://u:d%40b@host/tools",
+            "CELERY_BROKER_URL": "redis://:br%2Foker@host",
+            "SECRET_KEY": "k" * 20 + "0123456789abcdef",
+        }
+        found = read_environment({**data, **addresses}).secrets
+        assert set(found) == {"d@b", "br%2Foker", "br/oker", addresses["SECRET_KEY"]}
+
     def test_nothing_set_is_embedded(self, data: dict[str, str]) -> None:
         environment = read_environment(data)
         assert environment.is_embedded

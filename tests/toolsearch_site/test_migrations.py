@@ -9,12 +9,14 @@ from django.db.migrations.migration import Migration
 from django.db.migrations.state import ModelState, ProjectState
 from django.db.models import Q
 
-from tests.toolsearch_site.migration_rules import find_breaks
+from catalog.migration_operations import AddCheckOnline, AddIndexOnline
+from tests.toolsearch_site.migration_rules import ONLINE, find_breaks
 from tests.toolsearch_site.test_upgrade import FIRST_VERSION
 
 DELETES = "an old node cannot delete such a row once a new node wrote about it; it can after its restart"
 WIDER = "takes the place of a constraint that allowed less, and allows all that it did"
 NEW_COLUMNS = "is about columns of this migration alone, and their defaults keep it"
+BEFORE_THE_RULE = "ran before this rule was made, and a migration that has run is left as it is"
 
 # What the rules find and why it is borne: what happens on a node that still runs old code.
 BORNE = {
@@ -26,6 +28,15 @@ BORNE = {
     "catalog.0006_add_saved_queries: AddConstraint job job_kind_is_known": WIDER,
     "catalog.0007_add_approvals: AddConstraint tool tool_approval_is_known": NEW_COLUMNS,
     "catalog.0007_add_approvals: AddConstraint tool tool_approved_has_a_time": NEW_COLUMNS,
+    "catalog.0007_add_approvals: RunPython stands beside other operations": BEFORE_THE_RULE,
+    "catalog.0007_add_approvals: AddIndex tool tool_to_review"
+    " builds an index while writers wait": BEFORE_THE_RULE,
+    "catalog.0007_add_approvals: AddIndex tool tool_unmarked"
+    " builds an index while writers wait": BEFORE_THE_RULE,
+    "catalog.0008_add_change_seals: AddField change.seal_number"
+    " builds an index while writers wait": BEFORE_THE_RULE,
+    "catalog.0008_add_change_seals: AddIndex change change_unsealed"
+    " builds an index while writers wait": BEFORE_THE_RULE,
 }
 
 
@@ -76,7 +87,7 @@ def _words_of(model: ModelState, name: str) -> set[str]:
     return set(words)
 
 
-def judge(*operations: Any) -> list[str]:
+def judge(*operations: Any, atomic: bool | None = None) -> list[str]:
     """On a table `shop.Thing` that the old code knows."""
     old = ProjectState()
     fields: list[tuple[str, Any]] = [
@@ -85,7 +96,10 @@ def judge(*operations: Any) -> list[str]:
         ("size", models.IntegerField(null=True)),
     ]
     old.add_model(ModelState("shop", "Thing", fields))
-    migration = type("Next", (Migration,), {"operations": operations})("0002_next", "shop")
+    is_atomic = not any(isinstance(one, ONLINE) for one in operations) if atomic is None else atomic
+    migration = type("Next", (Migration,), {"operations": operations, "atomic": is_atomic})(
+        "0002_next", "shop"
+    )
     return [line.removeprefix("shop.0002_next: ") for line in find_breaks(migration, old.clone(), old)]
 
 
@@ -121,6 +135,9 @@ class TestRules:
                 "thing", models.CheckConstraint(condition=Q(size__gt=0), name="size_is_positive")
             ),
             migrations.CreateModel("Part", [KEY, ("thing", models.ForeignKey("shop.Thing", models.CASCADE))]),
+            migrations.AddIndex("thing", models.Index(fields=["size"], name="by_size")),
+            AddCheckOnline("thing", models.CheckConstraint(condition=Q(size__gt=0), name="size_is_positive")),
+            add(models.IntegerField(null=True, unique=True)),
             migrations.RunPython(migrations.RunPython.noop),
             migrations.RunSQL("DROP TABLE shop_thing"),
         ],
@@ -135,7 +152,6 @@ class TestRules:
             add(models.IntegerField(null=True)),
             add(models.IntegerField(default=0, db_default=0)),
             alter("name", models.CharField(max_length=30, choices=[("a", "A")])),
-            migrations.AddIndex("thing", models.Index(fields=["size"], name="by_size")),
             migrations.AlterModelOptions("thing", {"ordering": ["name"]}),
             migrations.CreateModel("Part", [KEY, ("name", models.CharField(max_length=9))]),
             migrations.RunPython(migrations.RunPython.noop, migrations.RunPython.noop),
@@ -144,6 +160,17 @@ class TestRules:
     )
     def test_lets_additions_pass(self, operation: Any) -> None:
         assert judge(operation) == []
+
+    def test_index_that_is_built_online_may_be_added(self) -> None:
+        index = AddIndexOnline("thing", models.Index(fields=["size"], name="by_size"))
+        assert judge(index) == []
+        assert judge(index, atomic=True) == ["online operations in a migration that is atomic"]
+
+    def test_filling_of_rows_stands_alone(self) -> None:
+        fill = migrations.RunPython(migrations.RunPython.noop, migrations.RunPython.noop)
+        assert judge(add(models.IntegerField(null=True)), fill) == [
+            "RunPython stands beside other operations"
+        ]
 
     def test_table_of_this_upgrade_may_still_change(self) -> None:
         made = migrations.CreateModel("Part", [KEY, ("name", models.CharField(max_length=9))])

@@ -1,11 +1,14 @@
 """While the database is away every caller is told to come back, and nothing else is said."""
 
+import errno
+from sqlite3 import OperationalError as SqliteError
 from typing import Any, NoReturn
 
 import pytest
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import InterfaceError, OperationalError
 from django.test import Client
+from psycopg.errors import DiskFull
 
 from catalog.access import Role
 from catalog.domain.errors import Unavailable
@@ -16,6 +19,10 @@ from sessions.services import keys
 from tests.pages import broken_rules, signed_in, visible_text
 
 pytestmark = pytest.mark.django_db
+POSTGRESQL_FULL, SQLITE_FULL = OperationalError("could not extend file"), OperationalError("no")
+POSTGRESQL_FULL.__cause__ = DiskFull("could not extend file")
+SQLITE_FULL.__cause__ = SqliteError("database or disk is full")
+DISK_IS_FULL = [POSTGRESQL_FULL, SQLITE_FULL, OSError(errno.ENOSPC, "No space left on device")]
 AWAY = OperationalError("server closed the connection unexpectedly\nat 10.0.0.7")
 
 
@@ -45,6 +52,15 @@ class TestApi:
         assert response.json()["status"] == 503
         assert "10.0.0.7" not in response.content.decode()
 
+    @pytest.mark.parametrize("error", DISK_IS_FULL)
+    def test_full_disk_is_named(
+        self, monkeypatch: pytest.MonkeyPatch, client: Client, headers: dict[str, str], error: Exception
+    ) -> None:
+        monkeypatch.setattr(rest, "list_servers", fail_with(error))
+        response = client.get("/api/v1/servers", headers=headers)
+        assert response.status_code == 503
+        assert "The disk is full" in response.json()["detail"]
+
     def test_engine_that_is_unavailable_says_when_to_come_back(
         self, monkeypatch: pytest.MonkeyPatch, client: Client, headers: dict[str, str]
     ) -> None:
@@ -63,6 +79,13 @@ class TestApi:
 
 
 class TestConsole:
+    @pytest.mark.parametrize("error", DISK_IS_FULL)
+    def test_full_disk_is_named(self, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+        monkeypatch.setattr(totals, "read_totals", fail_with(error))
+        response = signed_in(Role.VIEWER).get("/")
+        assert response.status_code == 503
+        assert "The disk is full" in visible_text(response)
+
     def test_page_says_it_plainly(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(totals, "read_totals", fail_with(AWAY))
         self.assert_plain_page(signed_in(Role.VIEWER))

@@ -11,14 +11,16 @@ from pytest_django import DjangoAssertNumQueries
 
 from catalog.access import Role
 from catalog.domain.choices import Transport
-from catalog.models import Server
+from catalog.models import Policy, Server
 from catalog.models.changes import Action, Subject
 from catalog.selectors import token_map, totals
 from catalog.services import decisions
 from catalog.services.demo import load_demo
 from sessions.models import ActivityHour, Outcome
+from sessions.reading import costs
 from tests.pages import HTMX, signed_in, text_of, visible_text
 from tests.rows import make_change, make_policy, make_search, make_server, make_session, make_tool
+from tests.sessions.api.calling import make_agent
 
 pytestmark = pytest.mark.django_db
 
@@ -37,13 +39,54 @@ def test_sums_what_an_agent_would_pay() -> None:
 def test_says_what_is_paid_now_and_what_is_saved() -> None:
     make_tool(server=make_server(defer_loading=False), name="aa", description="x" * 3996)
     make_tool(server=make_server(), name="bb", description="x" * 35_996)
-    client = signed_in(Role.VIEWER)
-    assert "Not decided yet" in visible_text(client.get("/"))
     decisions.bring_up_to_date()
-    page = visible_text(client.get("/"))
+    page = visible_text(signed_in(Role.VIEWER).get("/"))
+    tokens = make_agent().begin().state()["tokens"]
+    assert tokens["full"] == 10_000
     assert "an agent pays 10,000 tokens" in page
-    assert "Now it pays 1,000 tokens 1 tool loads, 1 waits for a search" in page
-    assert "Saved 90% 9,000 tokens less" in page
+    assert f"Now it pays {tokens['sent']:,} tokens 1 tool loads, 1 waits for a search" in page
+    assert "the search tool and its prompt are counted" in page
+    assert f"Saved {tokens['saved'] / 100:.0f}% {tokens['saved']:,} tokens less" in page
+
+
+def test_says_plainly_where_deferring_costs_more_than_it_saves() -> None:
+    make_tool(server=make_server(), name="aa", description="x" * 300)
+    decisions.bring_up_to_date()
+    response = signed_in(Role.VIEWER).get("/")
+    more = -make_agent().begin().state()["tokens"]["saved"]
+    assert more > 0
+    assert f"{more} tokens more, on every request: deferring costs more than it saves here." in visible_text(
+        response
+    )
+    assert '<a href="/policies/default/">Look at the policy</a>' in text_of(response)
+
+
+@pytest.mark.parametrize("chars", [300, 30_001])
+def test_every_page_says_what_an_agent_pays_to_the_token(chars: int) -> None:
+    make_tool(server=make_server(defer_loading=False), name="aa", description="y" * 401)
+    make_tool(server=make_server(), name="bb", description="x" * chars)
+    decisions.bring_up_to_date()
+    agent = make_agent()
+    session = agent.begin()
+    tokens = session.state()["tokens"]
+    assert agent.read("/policies/default/tools")["tokens"] == session.tools()["tokens"] == tokens
+    client = signed_in(Role.ADMIN)
+    sent, full = f"{tokens['sent']:,} tokens", f"{tokens['full']:,} tokens"
+    overview = visible_text(client.get("/"))
+    assert f"an agent pays {full}" in overview
+    assert f"Now it pays {sent}" in overview
+    assert f"What its agents pay Its tools {sent}" in visible_text(client.get("/policies/default/"))
+    assert f"Before saving {sent} Nothing flips" in visible_text(client.get("/policies/default/edit/"))
+    answer = client.get("/policies/default/agent/")
+    assert f"It pays {sent}" in visible_text(answer)
+    saved = tokens["saved"]
+    told = f"saved {saved:,} tokens" if saved >= 0 else f"{-saved:,} tokens more now"
+    assert told in visible_text(answer)
+    parts = answer.context["answer"]
+    summed = (parts.list_tokens, parts.search_tool_tokens, parts.prompt_tokens)
+    assert sum(summed) == tokens["sent"]
+    assert min(summed) >= 0
+    assert f"Its tool list costs now {sent}" in visible_text(client.get(f"/sessions/{session.id}/"))
 
 
 def test_looks_through_the_policy_asked_for() -> None:
@@ -51,30 +94,37 @@ def test_looks_through_the_policy_asked_for() -> None:
     make_policy(slug="eager", mode="off", context_window=2000)
     decisions.bring_up_to_date()
     client = signed_in(Role.VIEWER)
-    assert "Now it pays 0 tokens" in visible_text(client.get("/"))
+    sent = costs.cost_of_policy(Policy.objects.get(slug="default")).sent_tokens
+    assert f"Now it pays {sent} tokens" in visible_text(client.get("/"))
     eager = client.get("/?policy=eager")
     assert "Now it pays 1,000 tokens" in visible_text(eager)
     assert "50% of a 2,000-token context window" in visible_text(eager)
     assert 'hx-get="/?policy=eager"' in text_of(eager)
-    assert "Now it pays 0 tokens" in visible_text(client.get("/?policy=nothing"))
+    assert f"Now it pays {sent} tokens" in visible_text(client.get("/?policy=nothing"))
 
 
 def test_map_tells_what_loads_from_what_waits() -> None:
     make_tool(server=make_server(defer_loading=False), name="loads")
     make_tool(server=make_server(), name="waits")
+    legend = "Deferred until a search finds it"
+    assert legend not in visible_text(signed_in(Role.VIEWER).get("/"))
     decisions.bring_up_to_date()
-    areas = signed_in(Role.VIEWER).get("/").context["areas"]
+    page = signed_in(Role.VIEWER).get("/")
+    assert legend in visible_text(page)
+    areas = page.context["areas"]
     told = {child["name"]: child["is_deferred"] for area in areas for child in area["children"]}
     assert told == {"loads": False, "waits": True}
 
 
 @pytest.mark.parametrize(("chars", "is_over"), [(80_000, False), (80_004, True)])
 def test_bar_changes_colour_past_a_tenth_of_the_window(chars: int, is_over: bool) -> None:
+    Policy.objects.update(mode="off")
     make_tool(name="aa", description="x" * (chars - 4))
     assert ('class="used over"' in text_of(signed_in(Role.VIEWER).get("/"))) is is_over
 
 
 def test_bar_stays_in_its_track_when_the_window_is_overfull() -> None:
+    Policy.objects.update(mode="off")
     make_tool(name="aa", description="x" * 2_000_000)
     page = text_of(signed_in(Role.VIEWER).get("/"))
     assert 'class="used over" width="100.0%"' in page
@@ -148,10 +198,10 @@ def test_costs_the_same_queries_whatever_the_size(django_assert_num_queries: Dja
     assert load_demo()
     client = signed_in(Role.VIEWER)
     client.get("/")
-    with django_assert_num_queries(23):
+    with django_assert_num_queries(24):
         client.get("/")
     Server.objects.filter(name="github").delete()
-    with django_assert_num_queries(15):
+    with django_assert_num_queries(16):
         client.get("/", headers=HTMX)
 
 

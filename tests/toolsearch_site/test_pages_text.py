@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 from django.utils.safestring import mark_safe
 
+from catalog.domain.limits import UNSEEN_EXPLAINED_CHARS
 from toolsearch_site.templatetags import console
 
 
@@ -97,3 +98,12 @@ def test_span_in_its_largest_unit(seconds: int, words: str) -> None:
 )
 def test_setting_in_words(value: object, words: str) -> None:
     assert console.plain_value(value) == words
+
+
+def test_a_text_of_nothing_but_unseen_characters_stays_small_on_the_page() -> None:
+    """The first are explained; the others are told by their code, so that none is hidden."""
+    html = console.visible("a<\u200b" * 100_000)
+    assert html.count("<span") == UNSEEN_EXPLAINED_CHARS
+    assert html.count("\\u{200b}") == 100_000
+    assert html.count("&lt;") == 100_000
+    assert len(html) < 2_000_000

@@ -3,6 +3,8 @@
 import pytest
 from django.test import override_settings
 
+from catalog.services import refresh
+from toolsearch_site import parts
 from toolsearch_site.parts import NodeRole, parts_of
 
 
@@ -43,7 +45,7 @@ def test_time_limits_hold_where_celery_can_end_a_task() -> None:
 @override_settings(NODES_KEEP_OWN_INDEX=True, EMBEDDED=False)
 def test_each_thread_that_asks_the_database_has_a_connection() -> None:
     found = {part.label: part.connections for part in parts_of(tuple(NodeRole), host="127.0.0.1", port=8000)}
-    assert found == {"web": 6, "worker": 2, "refresher": 10, "scheduler": 2, "follower": 2}
+    assert found == {"web": 7, "worker": 2, "refresher": 10, "scheduler": 2, "follower": 2}
 
 
 @override_settings(NODES_KEEP_OWN_INDEX=True, EMBEDDED=False)
@@ -58,3 +60,8 @@ def test_two_nodes_of_each_kind_fit_into_what_postgresql_allows_by_itself() -> N
         for part in parts_of([role], host="127.0.0.1", port=8000)
     )
     assert 2 * (needed + len(NodeRole)) < 97
+
+
+def test_threads_are_left_for_servers_that_answer() -> None:
+    assert refresh.MOST_TIMED_OUT_AT_ONCE <= parts.REFRESH_THREADS / 2
+    assert refresh.MOST_UNREACHED_AT_ONCE < parts.REFRESH_THREADS

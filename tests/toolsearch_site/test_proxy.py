@@ -19,6 +19,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from catalog.callers import CONFIG_PATH
+from catalog.domain.limits import BODY_BYTES, CONFIG_BODY_BYTES
 from tests.instance import ROOT, Instance, running_instance, wait_for
 from tests.workers import find_free_port
 
@@ -59,12 +61,12 @@ class Proxy:
     tls_port: int
     tls: ssl.SSLContext
 
-    def ask(self, path: str, **headers: str) -> Answer:
-        """By TLS, for the name that the certificate is for."""
+    def ask(self, path: str, *, body: bytes | None = None, **headers: str) -> Answer:
+        """By TLS, for the name that the certificate is for. With a body it is a POST."""
         connection = HTTPSConnection(HOST, self.tls_port)
         plain = socket.create_connection(("127.0.0.1", self.tls_port), timeout=20)
         connection.sock = self.tls.wrap_socket(plain, server_hostname=HOST)
-        return _ask(connection, path, headers)
+        return _ask(connection, path, headers, body)
 
     def ask_plainly(self, path: str) -> Answer:
         return _ask(HTTPConnection("127.0.0.1", self.plain_port, timeout=20), path, {})
@@ -77,10 +79,11 @@ class Proxy:
         return answer.status == 200
 
 
-def _ask(connection: HTTPConnection, path: str, headers: dict[str, str]) -> Answer:
+def _ask(connection: HTTPConnection, path: str, headers: dict[str, str], body: bytes | None = None) -> Answer:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     with closing(connection):
-        connection.request("GET", path, headers={"Host": HOST, **named})
+        method = "GET" if body is None else "POST"
+        connection.request(method, path, body, headers={"Host": HOST, **named})
         answer = connection.getresponse()
         return Answer(answer.status, answer.headers, answer.read())
 
@@ -186,3 +189,14 @@ def test_metrics_are_not_passed_on(proxy: Proxy) -> None:
     answer = proxy.ask("/metrics")
     assert answer.status == 404
     assert "X-Request-ID" not in answer.headers  # no node was asked
+
+
+@pytest.mark.parametrize(
+    ("path", "size"), [("/api/v1/sessions", BODY_BYTES), (CONFIG_PATH, CONFIG_BODY_BYTES)]
+)
+def test_body_that_is_too_large_is_a_problem_for_programs(proxy: Proxy, path: str, size: int) -> None:
+    answer = proxy.ask(path, body=bytes(size + 1))
+    assert (answer.status, answer.headers["Content-Type"]) == (413, "application/problem+json")
+    assert json.loads(answer.body)["status"] == 413
+    assert answer.headers["X-Request-ID"]
+    assert proxy.ask(path, body=bytes(size)).status == 401  # which the service says

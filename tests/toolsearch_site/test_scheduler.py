@@ -35,6 +35,43 @@ def end_lease() -> None:
     Lease.objects.update(held_until=timezone.now() - timedelta(seconds=1))
 
 
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What the monotonic clock says."""
+    told = [0.0]
+    monkeypatch.setattr("toolsearch_site.leases.time.monotonic", lambda: told[0])
+    return told
+
+
+def test_lease_that_nobody_renews_is_taken_whatever_its_end(
+    ticks: list[str], seconds: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    """As after a clock was set back: its holder is gone, and its end is an hour away."""
+    first, second = make_scheduler(), make_scheduler()
+    first.tick()
+    Lease.objects.update(held_until=timezone.now() + timedelta(hours=1))
+    for seconds[0] in (0.0, 3.0, 6.0):
+        second.tick()
+    assert ticks == [first.holder]
+    seconds[0] = 6.5
+    second.tick()
+    first.tick()
+    assert ticks == [first.holder, second.holder]
+    assert "nobody renews the lease" in caplog.text
+
+
+def test_lease_of_a_clock_that_is_far_ahead_holds_while_it_is_renewed(
+    ticks: list[str], seconds: list[float]
+) -> None:
+    first, second = make_scheduler(), make_scheduler()
+    for turn in range(5):
+        first.tick()
+        Lease.objects.update(held_until=timezone.now() + LENGTH + timedelta(minutes=5))
+        seconds[0] += 4.0
+        second.tick()
+        assert ticks == [first.holder] * (turn + 1)
+
+
 def make_scheduler() -> SoleScheduler:
     return SoleScheduler(app=app, lazy=True)
 

@@ -15,7 +15,7 @@ from catalog.domain.errors import InvalidInput
 from catalog.domain.facts import ToolFacts
 from catalog.domain.globs import compile_globs
 from catalog.domain.json_text import read_json
-from catalog.domain.values import MAX_GLOB_CHARS
+from catalog.domain.limits import GLOB_CHARS
 from catalog.models import Server
 from tests.pages import HTMX, signed_in, visible_text
 from tests.rows import make_server, make_tool
@@ -49,6 +49,21 @@ class TestSize:
     @pytest.mark.parametrize("length", ["-1", "1e9", "0x10"])
     def test_length_that_is_no_number_is_refused(self, client: Client, length: str) -> None:
         assert client.generic("POST", "/sign-in/", CONTENT_LENGTH=length).status_code in (400, 413)
+
+    @pytest.mark.django_db
+    def test_body_without_a_length_is_told_to_give_one(self, client: Client) -> None:
+        """What comes in chunks has no length, and Django would read none of it."""
+        chunked: dict[str, Any] = {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""}
+        page = client.generic("POST", "/sign-in/", b"x", "application/x-www-form-urlencoded", **chunked)
+        assert page.status_code == 411
+        assert "must say how long it is" in visible_text(page)
+        key = make_agent()
+        headers = {"Authorization": f"Bearer {key.text}"}
+        answer = client.generic(
+            "POST", "/api/v1/sessions", b"{}", "application/json", headers=headers, **chunked
+        )
+        assert (answer.status_code, answer["Content-Type"]) == (411, "application/problem+json")
+        assert "Content-Length" in answer.json()["detail"]
 
     @pytest.mark.django_db
     def test_pasted_config_of_a_mebibyte_is_refused(self) -> None:
@@ -99,11 +114,40 @@ class TestJson:
 class TestPatterns:
     def test_no_glob_takes_long(self) -> None:
         """Every star could begin anywhere: tried one by one, that would take longer than the universe."""
-        glob = ("*a" * MAX_GLOB_CHARS)[: MAX_GLOB_CHARS - 1] + "b"
+        glob = ("*a" * GLOB_CHARS)[: GLOB_CHARS - 1] + "b"
         facts = ToolFacts(name="a" * 64, tool="a" * 255, server="a" * 100, chars=1)
         started = time.thread_time()
         assert not compile_globs((glob,))(facts)
         assert time.thread_time() - started < 1
+
+    @pytest.mark.django_db
+    def test_list_of_globs_that_takes_long_is_refused_wherever_one_is_taken(self) -> None:
+        """A thousand such globs took twenty seconds of a thread for ten thousand tools."""
+        globs = [f"*{'*'.join('creatingissues')}*{number}" for number in range(1_000)]
+        agent, admin = make_agent(), make_agent(admin=True)
+        session = agent.begin()
+        for answer in (
+            agent.call("POST", "/sessions", {"visible": globs}),
+            agent.call("PATCH", session.path, {"visible": globs}),
+            agent.call("POST", f"{session.path}/turns", {"visible": globs}),
+            *(
+                admin.call("PATCH", "/policies/default", {field: globs})
+                for field in ("visible", "never_defer", "always_defer")
+            ),
+        ):
+            assert answer.status_code == 422
+            assert "patterns with wildcards inside" in str(answer.json()["errors"])
+
+    @pytest.mark.django_db
+    @pytest.mark.parametrize(
+        "pattern", ["(?:a{1000}){1000}", "(?:(?:(?:a{99}){99}){99}){99}", "(?:" * 33 + "a" + ")+" * 33]
+    )
+    def test_pattern_that_would_take_gigabytes_is_refused(self, pattern: str) -> None:
+        make_tool()
+        agent = make_agent()
+        answer = agent.call("POST", f"{agent.begin().path}/search", {"pattern": pattern})
+        assert answer.status_code == 422
+        assert "repeats too much" in str(answer.json()["errors"])
 
     @pytest.mark.django_db
     @pytest.mark.parametrize(

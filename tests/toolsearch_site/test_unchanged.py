@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from django.db import InterfaceError, OperationalError
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from django.utils import timezone
 
 from catalog.domain.choices import Loading
-from catalog.models import Tool
-from catalog.services import tool_settings
+from catalog.models import ModelSupport, Policy, Tool
+from catalog.services import policies, tool_settings
 from catalog.services.changes import COMMAND_LINE
 from sessions.api.polling import UNCHANGED
 from sessions.domain.rates import Window
 from sessions.models import AgentSession, ApiKey
-from sessions.reading import polls
+from sessions.reading import models_known, polls
 from sessions.services import keys, rates, records
 from tests.sessions.api.calling import ROOT, Agent, Conversation, fill_catalog, follow, make_agent
 from toolsearch_site import metrics, unchanged, wsgi
@@ -32,11 +32,14 @@ class Door:
 
     def __init__(self) -> None:
         self.passed = 0
-        self._application = unchanged.unchanged_first(self._site)
+        self._application = unchanged.UnchangedFirst(self._site)
 
     def _site(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         self.passed += 1
         return wsgi.site(environ, start_response)
+
+    def is_repeated_poll(self, environ: dict[str, Any]) -> bool:
+        return self._application.is_repeated_poll(environ)
 
     def poll(self, path: str, *, key: str, tag: str = "", **environ: str) -> tuple[int, dict[str, str]]:
         told: list[tuple[str, list[tuple[str, str]]]] = []
@@ -152,6 +155,21 @@ class TestChanged:
         follow()
         asked = [door.poll(path, key=agent.text, tag=tag)[0] for path, tag in zip(paths, tags, strict=True)]
         assert asked == [200, 200]
+
+    def test_edit_of_the_models_row_is_a_new_list_where_the_window_counts(
+        self, door: Door, agent: Agent
+    ) -> None:
+        policy = Policy.objects.get(slug="default")
+        auto = {"mode": "auto", "threshold_unit": "context_percent"}
+        policies.change_policy(policy=policy, changed=auto, actor=COMMAND_LINE)
+        row = ModelSupport.objects.create(name_pattern="house-*", provider="other", context_window=10**6)
+        follow()
+        path = f"{agent.begin(model='house-1').path}/tools"
+        tag = ask_until_kept(door, path, agent.text)
+        assert (door.poll(path, key=agent.text, tag=tag)[0], door.passed) == (304, 0)
+        ModelSupport.objects.filter(pk=row.pk).update(context_window=400)
+        models_known.forget()  # what a second does
+        assert door.poll(path, key=agent.text, tag=tag)[0] == 200
 
     def test_revoked_key_is_refused(self, door: Door, agent: Agent, session: Conversation) -> None:
         tag = ask_until_kept(door, f"{session.path}/tools", agent.text)
@@ -278,7 +296,7 @@ def test_shelf_is_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
         start_response("304 Not Modified", [])
         return ()
 
-    door = unchanged.unchanged_first(site)
+    door = unchanged.UnchangedFirst(site)
 
     def poll_often(thread: int) -> None:
         for number in range(5_000):
@@ -292,3 +310,35 @@ def test_shelf_is_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
             list(threads.map(poll_often, range(4)))
     finally:
         sys.setswitchinterval(usual)
+
+
+class TestForeignHost:
+    def test_is_refused_before_and_after_an_answer_was_kept(
+        self, door: Door, agent: Agent, session: Conversation
+    ) -> None:
+        path = f"{session.path}/tools"
+        tag = ask_until_kept(door, path, agent.text)
+        status, headers = door.poll(path, key=agent.text, tag=tag, HTTP_HOST="evil.example")
+        assert (status, headers["Content-Type"]) == (400, "application/problem+json")
+        assert door.poll(path, key=agent.text, tag=tag)[0] == 304
+
+    @pytest.mark.parametrize("path", ["/api/v1/health", "/healthz"])
+    def test_may_ask_whether_all_is_well(self, client: Client, path: str) -> None:
+        assert client.get(path, headers={"Host": "10.0.0.7"}).status_code == 200
+
+
+def test_only_the_poll_that_was_answered_so_before_is_a_repeated_one(
+    door: Door, agent: Agent, session: Conversation
+) -> None:
+    path = f"{session.path}/tools"
+    tag = ask_until_kept(door, path, agent.text)
+    asked = {"HTTP_AUTHORIZATION": f"Bearer {agent.text}", "HTTP_IF_NONE_MATCH": tag}
+
+    def is_repeated(**changed: str) -> bool:
+        request = RequestFactory().get(ROOT + path, **{**asked, **changed})  # type: ignore[arg-type]
+        return door.is_repeated_poll(request.environ)
+
+    assert is_repeated()
+    assert not is_repeated(HTTP_IF_NONE_MATCH='"another"')
+    assert not is_repeated(HTTP_AUTHORIZATION="Bearer another")
+    assert not is_repeated(QUERY_STRING="format=stub")

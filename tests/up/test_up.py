@@ -56,6 +56,8 @@ class TestStart:
             assert set(health.values()) == {"ok"}
             wait_for(lambda: f"ready at {first.url}" in first.output, within_seconds=10, about=first)
             assert len(first.password) >= 12
+            assert first.output.count(first.password) == 1
+            assert re.search(r"\bfirst sign-in: user \S+, password \S+$", first.output, re.MULTILINE)
             assert first.manage("import_tools", "extra", str(_one_tool(tmp_path))).returncode == 0
             started = time.monotonic()
             assert first.stop(signal.SIGINT) == 0

@@ -1,20 +1,29 @@
 """What the console's templates need beyond Django's own tags."""
 
 import json
+import math
 import unicodedata
+from collections.abc import Container
 from datetime import datetime
+from itertools import islice
 
 from django import template
 from django.templatetags.static import static
 from django.utils import timezone
-from django.utils.html import escape, format_html, format_html_join
-from django.utils.safestring import SafeString
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
 
 from catalog.domain.choices import Reason, ThresholdUnit
+from catalog.domain.decide import Decided
+from catalog.domain.limits import UNSEEN_EXPLAINED_CHARS
+from catalog.domain.policy import Policy as DomainPolicy
 from catalog.models import Policy, Tool
 from catalog.selectors.policies import UNIT_WORDS, label_of
 from catalog.selectors.reasons import REASON_WORDS
+from catalog.services import edits
+from sessions.reading import costs
+from sessions.reading.costs import Cost
 
 register = template.Library()
 
@@ -27,12 +36,30 @@ ICON_SPRITE = "vendor/tabler-icons/sprite.svg"
 A_MINUTE_SECONDS = 60
 
 
+@register.filter
+def loading_version(tool: Tool) -> str:
+    """What a choice of the tool's loading is made from."""
+    return edits.version_of({"loading": str(tool.loading)})
+
+
 @register.simple_tag
 def icon(name: str, extra_class: str = "") -> SafeString:
     """An icon of the vendored sprite; decoration only, so the text beside it must say the same."""
     classes = f"icon {extra_class}".strip()
     address = f"{static(ICON_SPRITE)}#{name}"
     return format_html('<svg class="{}" aria-hidden="true"><use href="{}"></use></svg>', classes, address)
+
+
+@register.simple_tag
+def policy_cost(policy: Policy) -> Cost:
+    """What its agents pay: for pages of the catalog, which does not know what agents are sent."""
+    return costs.cost_of_policy(policy)
+
+
+@register.simple_tag
+def proposed_cost(policy: DomainPolicy, made: Decided) -> Cost:
+    """The same for a policy that is not saved, with the decisions it would make."""
+    return costs.cost_of_proposal(policy, made)
 
 
 @register.filter
@@ -42,7 +69,12 @@ def visible(text: object) -> SafeString:
     # Nearly all text passes the first look, which a long list of names makes thousands of times.
     if (plain.isprintable() and BLANKS.isdisjoint(plain)) or not any(map(is_unseen, set(plain))):
         return escape(plain)
-    return format_html_join("", "{}", ((_show(character),) for character in plain))
+    # Each character that differs is named once, and what one text can make of the page has an end.
+    unseen = {ord(character): character for character in set(plain) if is_unseen(character)}
+    end = _end_of_explained(plain, unseen)
+    explained = escape(plain[:end]).translate({code: _show(one) for code, one in unseen.items()})
+    told = escape(plain[end:]).translate({code: f"\\u{{{code:x}}}" for code in unseen})
+    return mark_safe(explained + told)  # noqa: S308 - both halves are escaped
 
 
 @register.filter
@@ -88,8 +120,10 @@ def in_words(seconds: int) -> str:
 
 @register.filter
 def percent(share: float) -> str:
-    """A fraction of 1 in percent: whole from ten on, one digit below."""
+    """A fraction of 1 in percent: whole from ten on, one digit below; what is not all of it is not 100%."""
     value = share * 100
+    if 99.5 <= value < 100:
+        return f"{math.floor(value * 10) / 10:.1f}%"
     if 0 < value < 0.05:
         return "<0.1%"
     return f"{value:.1f}%" if 0 < value < 10 else f"{value:.0f}%"
@@ -151,9 +185,13 @@ def plain_value(value: object) -> str:
     return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
 
 
+def _end_of_explained(text: str, unseen: Container[int]) -> int:
+    """The place from which on unseen characters are written as their code alone."""
+    places = (place for place, character in enumerate(text) if ord(character) in unseen)
+    return next(islice(places, UNSEEN_EXPLAINED_CHARS, None), len(text))
+
+
 def _show(character: str) -> str:
-    if not is_unseen(character):
-        return character
     name = unicodedata.name(character, "control character")
     return format_html('<span class="unseen" title="{}">\\u{{{}}}</span>', name, f"{ord(character):x}")
 

@@ -7,8 +7,9 @@ from operator import attrgetter
 from catalog.domain.choices import Transport
 from catalog.domain.dialects import claude, everruns, pizzapi
 from catalog.domain.dialects.config import Config, Dialect, Rendered, ServerEntry
+from catalog.domain.dialects.keys import name_keys, refuse_misspelt
 from catalog.domain.dialects.secrets import hide_secrets, is_reference
-from catalog.domain.dialects.servers import parse_servers, render_server
+from catalog.domain.dialects.servers import find_ignored, parse_servers, render_server
 from catalog.domain.errors import InvalidInput
 from catalog.domain.policy import Policy
 from catalog.domain.problems import Problems
@@ -32,6 +33,7 @@ _GRAMMARS: Mapping[Dialect, _Grammar] = {
     Dialect.CLAUDE: _Grammar("env.ENABLE_TOOL_SEARCH", claude.is_marked, claude.parse, claude.express),
     Dialect.EVERRUNS: _Grammar("capabilities", everruns.is_marked, everruns.parse, everruns.express),
 }
+_KNOWN_KEYS = ("mcpServers", "toolSearch", "env", "capabilities")
 # A dialect that can say when to defer says it in its own terms, which need not be the policy's.
 _WHEN_TO_DEFER = ("mode", "threshold_unit", "threshold", "context_window")
 
@@ -41,11 +43,15 @@ def parse(document: object) -> Config:
     if not isinstance(document, Mapping):
         raise InvalidInput.at("", f"the file must hold an object, not {name_type(document)}")
     problems = Problems()
+    refuse_misspelt(document, _KNOWN_KEYS, "", problems)
+    _refuse_misspelt_variable(document, problems)
     dialect = _detect(document, problems)
-    servers = parse_servers(document.get("mcpServers"), problems)
+    given = document.get("mcpServers")
+    servers = parse_servers(given, problems)
     changes = _GRAMMARS[dialect].parse(document, problems) if dialect else None
     problems.raise_if_any()
-    return Config(servers, changes, dialect)
+    _refuse_foreign(document)
+    return Config(servers, changes, dialect, find_ignored(given))
 
 
 def render(
@@ -59,6 +65,26 @@ def render(
     entries = {server.name: render_server(server if secrets else hide_secrets(server)) for server in written}
     document = {**(search or {}), "mcpServers": entries}
     return Rendered(document, _find_left_out(policy, dialect, search))
+
+
+def _refuse_misspelt_variable(document: Document, problems: Problems) -> None:
+    env = document.get("env")
+    if isinstance(env, Mapping):
+        refuse_misspelt(env, (claude.VARIABLE,), "env", problems)
+
+
+def _refuse_foreign(document: Document) -> None:
+    """A document with none of our keys is another program's, and importing nothing of it is no success."""
+    env = document.get("env")
+    names_variable = isinstance(env, Mapping) and claude.VARIABLE in env
+    if names_variable or any(key in document for key in ("mcpServers", "toolSearch", "capabilities")):
+        return
+    seen = ", ".join(name_keys(document)) or "none"
+    raise InvalidInput.at(
+        "",
+        "has neither servers (mcpServers) nor search settings (toolSearch, env.ENABLE_TOOL_SEARCH or"
+        f" capabilities); the keys that were seen: {seen}",
+    )
 
 
 def _detect(document: Document, problems: Problems) -> Dialect | None:

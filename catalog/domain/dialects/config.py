@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from catalog.domain.choices import Transport
+from catalog.domain.choices import Kind, Transport
+from catalog.domain.policy import Policy
 
 
 class Dialect(StrEnum):
@@ -15,7 +16,10 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerEntry:
-    """One server of a file. Arguments, variables, headers and the URL may hold secrets: `repr` shows none."""
+    """One server of a file. Arguments, variables, headers and the URL may hold secrets: `repr` shows none.
+
+    `kind` and `enabled` are None where the file says nothing: then they stay, or are the usual ones.
+    """
 
     name: str
     transport: Transport
@@ -25,15 +29,29 @@ class ServerEntry:
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     defer_loading: bool | None = None
+    kind: Kind | None = None
+    enabled: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """`policy_changes` are fields for `Policy.change`; None where no mark of a dialect was found."""
+    """`policy_changes` are fields for `Policy.change`; None where no mark of a dialect was found.
+
+    `ignored` are keys of servers that nothing here reads, by the server's name.
+    """
 
     servers: tuple[ServerEntry, ...]
     policy_changes: Mapping[str, object] | None
     dialect: Dialect | None
+    ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def changes_for(self, policy: Policy) -> dict[str, object]:
+        """The changes that the file asks of a policy. What everruns never defers is added to its list."""
+        changes = dict(self.policy_changes or {})
+        added = changes.get("never_defer")
+        if isinstance(added, list):
+            changes["never_defer"] = list(dict.fromkeys((*policy.never_defer, *added)))
+        return changes
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from catalog.domain.choices import Mode, Ranker, ThresholdUnit
+from catalog.domain.dialects.keys import refuse_misspelt, refuse_unknown
 from catalog.domain.policy import DEFAULT_THRESHOLDS, Policy, read_field
 from catalog.domain.problems import Problems, join_place
 from catalog.domain.values import name_type
@@ -21,8 +22,10 @@ def is_marked(document: Mapping[str, object]) -> bool:
 
 
 def parse(document: Mapping[str, object], problems: Problems) -> dict[str, object]:
-    """Capabilities without `tool_search` switch the search off."""
+    """Capabilities without `tool_search` switch the search off; its name misspelt is a mistake."""
     capabilities = document.get("capabilities")
+    if isinstance(capabilities, list | Mapping):
+        refuse_misspelt(capabilities, (CAPABILITY,), "capabilities", problems)
     if isinstance(capabilities, list):
         return _read_settings({}, problems) if CAPABILITY in capabilities else {"mode": str(Mode.OFF)}
     if not isinstance(capabilities, Mapping):
@@ -46,6 +49,7 @@ def express(policy: Policy) -> dict[str, object] | None:
 
 
 def _read_settings(settings: Mapping[str, object], problems: Problems) -> dict[str, object]:
+    refuse_unknown(settings, tuple(_SETTINGS), _PLACE, problems)
     given: dict[str, object] = {}
     for key, default in _SETTINGS.items():
         value = settings.get(key)

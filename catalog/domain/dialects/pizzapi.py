@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from catalog.domain.choices import Mode, ThresholdUnit
+from catalog.domain.dialects.keys import refuse_unknown
 from catalog.domain.policy import Policy, read_field
 from catalog.domain.problems import Problems, join_place
 from catalog.domain.sizes import CHARS_PER_TOKEN
@@ -19,6 +20,7 @@ def is_marked(document: Mapping[str, object]) -> bool:
 
 def parse(document: Mapping[str, object], problems: Problems) -> dict[str, object]:
     section = problems.read_object("toolSearch", document.get("toolSearch"))
+    refuse_unknown(section, ("enabled", *_FIELDS), "toolSearch", problems)
     given = {
         "enabled": False,
         **_DEFAULTS,
@@ -28,6 +30,7 @@ def parse(document: Mapping[str, object], problems: Problems) -> dict[str, objec
     changes: dict[str, object] = {
         "mode": str(Mode.AUTO if enabled else Mode.OFF),
         "threshold_unit": str(ThresholdUnit.CHARS),
+        "defer_builtins": False,
     }
     for key, field in _FIELDS.items():
         place = join_place("toolSearch", key)
@@ -58,5 +61,5 @@ def _threshold_chars(policy: Policy) -> float | None:
     if policy.threshold_unit == ThresholdUnit.TOKENS:
         return int(policy.limit) * CHARS_PER_TOKEN
     if policy.threshold_unit == ThresholdUnit.CONTEXT_PERCENT:
-        return int(policy.limit * policy.context_window / 100) * CHARS_PER_TOKEN
+        return int(policy.limit * policy.window / 100) * CHARS_PER_TOKEN
     return 10_000 if policy.mode == Mode.OFF else None

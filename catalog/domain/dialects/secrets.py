@@ -17,7 +17,7 @@ _SENSITIVE_NAME = re.compile(
 _ASSIGNMENT = re.compile(r"(?s)(-{0,2}[A-Za-z][A-Za-z0-9_.-]*)(=|: ?)(.*)")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _KNOWN_TOKEN = re.compile(
-    r"(?:sk-|gh[opusr]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|hf_|npm_|pypi-|eyJ)[\w.-]{8,}"
+    r"(?<![A-Za-z0-9])(?:sk-|gh[opusr]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|hf_|npm_|pypi-|eyJ)[\w.-]{8,}"
 )
 _RANDOM_TEXT = re.compile(
     r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[\w.~+=-]{20,}|[0-9a-fA-F]{32,}|[0-9a-f]{8}-[0-9a-f-]{27}"
@@ -27,6 +27,16 @@ _RANDOM_TEXT = re.compile(
 def is_reference(value: str) -> bool:
     """Whether a value only names a secret: `${TOKEN}` or `Bearer ${TOKEN}`."""
     return bool(_REFERENCE.fullmatch(value))
+
+
+def is_sensitive_name(name: str) -> bool:
+    """Whether a variable, header or option of this name holds a secret, by its sound."""
+    return bool(_SENSITIVE_NAME.search(name))
+
+
+def hide_args(args: Sequence[str]) -> tuple[str, ...]:
+    """Arguments without what looks like a secret in them."""
+    return _hide_in_args(args, "SECRET")
 
 
 def hide_secrets(server: ServerEntry) -> ServerEntry:

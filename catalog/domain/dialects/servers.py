@@ -1,14 +1,23 @@
 """The `mcpServers` part, which all dialects share."""
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from urllib.parse import urlsplit
 
-from catalog.domain.choices import Transport
+from catalog.domain.choices import Kind, Transport
+from catalog.domain.connection import why_header_refused
 from catalog.domain.dialects.config import ServerEntry
-from catalog.domain.names import SERVER_NAME, SERVER_NAME_WANTED
+from catalog.domain.dialects.keys import name_keys, refuse_misspelt
 from catalog.domain.problems import Problems, join_place
-from catalog.domain.values import BadValueError, name_type, read_flag, read_matching, read_text, read_texts
+from catalog.domain.values import (
+    BadValueError,
+    name_type,
+    read_choice,
+    read_flag,
+    read_text,
+    read_texts,
+)
 
 _TRANSPORTS: Mapping[str, Transport] = {
     "stdio": Transport.STDIO,
@@ -20,12 +29,33 @@ _TRANSPORTS: Mapping[str, Transport] = {
 }
 MAX_COMMAND_CHARS = 1_000
 MAX_URL_CHARS = 2_000
+# Programs disagree on where the host of such an address ends.
+_ODD_IN_URL = re.compile(r"[\x00-\x20\x7f\\]")
+
+
+# With the twins in snake_case that `Problems.read_key` takes.
+_KNOWN_KEYS = (
+    *("command", "args", "env", "url", "headers", "type", "transport"),
+    *("deferLoading", "defer_loading", "alwaysLoad", "always_load", "kind", "enabled", "disabled"),
+)
 
 
 def parse_servers(value: object, problems: Problems) -> tuple[ServerEntry, ...]:
+    """Keys of other programs do not refuse a server, see `find_ignored`; ours in another spelling do."""
     servers = problems.read_object("mcpServers", value)
     parsed = (_parse_server(name, entry, problems) for name, entry in servers.items())
     return tuple(server for server in parsed if server)
+
+
+def find_ignored(value: object) -> dict[str, tuple[str, ...]]:
+    """The keys of each server that nothing here reads, by the server's name."""
+    entries = value.items() if isinstance(value, Mapping) else ()
+    unknown = {
+        name: name_keys(key for key in entry if key not in _KNOWN_KEYS)
+        for name, entry in entries
+        if isinstance(entry, Mapping)
+    }
+    return {name: keys for name, keys in unknown.items() if keys}
 
 
 def render_server(server: ServerEntry) -> dict[str, object]:
@@ -43,6 +73,10 @@ def render_server(server: ServerEntry) -> dict[str, object]:
     entry |= {key: value for key, value in written.items() if value}
     if server.defer_loading is not None:
         entry["deferLoading"] = server.defer_loading
+    if server.kind not in {None, Kind.MCP}:
+        entry["kind"] = str(server.kind)
+    if server.enabled is False:
+        entry["enabled"] = False
     return entry
 
 
@@ -55,12 +89,21 @@ def parse_defer_loading(entry: Mapping[str, object], place: str, problems: Probl
     return False if always else defer
 
 
+def parse_enabled(entry: Mapping[str, object], place: str, problems: Problems) -> bool | None:
+    """`disabled: true` is `enabled: false`; None where neither is given."""
+    enabled = problems.read_key(place, entry, "enabled", read_flag)
+    disabled = problems.read_key(place, entry, "disabled", read_flag)
+    if disabled is not None and enabled is disabled:
+        problems.add(join_place(place, "disabled"), "contradicts enabled")
+    return enabled if disabled is None else not disabled
+
+
 def _parse_server(name: str, entry: object, problems: Problems) -> ServerEntry | None:
     place = join_place("mcpServers", name)
     if not isinstance(entry, Mapping):
         problems.add(place, f"must be an object, not {name_type(entry)}")
         return None
-    problems.read(place, name, partial(read_matching, pattern=SERVER_NAME, wanted=SERVER_NAME_WANTED), "")
+    refuse_misspelt(entry, _KNOWN_KEYS, place, problems)
     return ServerEntry(
         name=name,
         transport=_parse_transport(entry, place, problems),
@@ -68,8 +111,10 @@ def _parse_server(name: str, entry: object, problems: Problems) -> ServerEntry |
         args=problems.read(join_place(place, "args"), entry.get("args") or [], read_texts, ()),
         env=_parse_texts(entry, "env", place, problems),
         url=problems.read(join_place(place, "url"), entry.get("url"), _read_url, ""),
-        headers=_parse_texts(entry, "headers", place, problems),
+        headers=_parse_headers(entry, place, problems),
         defer_loading=parse_defer_loading(entry, place, problems),
+        kind=problems.read_key(place, entry, "kind", partial(read_choice, choices=Kind)),
+        enabled=parse_enabled(entry, place, problems),
     )
 
 
@@ -108,7 +153,7 @@ def _read_url(value: object) -> str:
 
 
 def _is_web_address(url: str) -> bool:
-    if len(url) > MAX_URL_CHARS:
+    if len(url) > MAX_URL_CHARS or _ODD_IN_URL.search(url):
         return False
     if url.startswith("${"):
         return True
@@ -117,6 +162,14 @@ def _is_web_address(url: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.netloc)
+
+
+def _parse_headers(entry: Mapping[str, object], place: str, problems: Problems) -> dict[str, str]:
+    headers = _parse_texts(entry, "headers", place, problems)
+    for name in headers:
+        if why := why_header_refused(name):
+            problems.add(join_place(join_place(place, "headers"), name), why)
+    return headers
 
 
 def _parse_texts(entry: Mapping[str, object], key: str, place: str, problems: Problems) -> dict[str, str]:

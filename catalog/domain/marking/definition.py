@@ -6,38 +6,43 @@ from dataclasses import replace
 from functools import lru_cache
 
 from catalog.domain.definitions import Definition
+from catalog.domain.limits import MARKING_CHARS, MARKING_FINDS, MARKS_OF_A_DEFINITION
 from catalog.domain.marking.characters import ASCII_CHARACTERS, CHARACTERS, read_tags
 from catalog.domain.marking.encoded import find_encoded
-from catalog.domain.marking.look_alikes import MIXED_WORD, is_look_alike, name_odd_letter
-from catalog.domain.marking.mark import Mark, MarkKind
-from catalog.domain.marking.texts import MOST_CHARS, Texts
+from catalog.domain.marking.look_alikes import MIXED_WORD, is_look_alike, name_odd_letter, write_plainly
+from catalog.domain.marking.mark import MASK, Mark, MarkKind
+from catalog.domain.marking.texts import Texts
 from catalog.domain.marking.wording import INSTRUCTIONS, MARKUP, Wording
 from catalog.domain.values import is_storable
 
-MOST_MARKS = 50
 FOUND_CHARS = 120
 LONG_CHARS = 8_000
 KEPT_SERVERS = 2_000
 _ICONS = "icons"  # pictures are encoded text by nature, and no model reads them
+_MASKED = re.compile(re.escape(MASK))
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 Finds = Iterator[tuple[MarkKind, int, str]]
 
 
-def mark_definition(definition: Definition) -> tuple[Mark, ...]:
-    """One mark for each kind and field, in the order of the kinds; none for nearly every definition."""
-    return _mark(Texts(definition.to_wire()), name=definition.name)
+def mark_definition(definition: Definition, *, is_masked: bool = False) -> tuple[Mark, ...]:
+    """One mark for each kind and field, in the order of the kinds; none for nearly every definition.
+
+    `is_masked` says that secrets were masked in it: otherwise the sign for one is the server's own text.
+    """
+    return _mark(Texts(definition.to_wire()), name=definition.name, is_masked=is_masked)
 
 
 @lru_cache(maxsize=KEPT_SERVERS)
 def mark_server(*, title: str = "", version: str = "", instructions: str = "") -> tuple[Mark, ...]:
     """Marks of what a server says of itself. They are kept nowhere: these texts are few and short."""
-    return _mark(Texts({"title": title, "version": version, "instructions": instructions}))
+    texts = Texts({"title": title, "version": version, "instructions": instructions})
+    return _mark(texts, is_masked=True)
 
 
-def _mark(texts: Texts, *, name: str = "") -> tuple[Mark, ...]:
+def _mark(texts: Texts, *, name: str = "", is_masked: bool = False) -> tuple[Mark, ...]:
     marks: dict[tuple[MarkKind, str], Mark] = {}
-    for kind, place, found in _look(texts.whole):
+    for kind, place, found in _look(texts, is_masked):
         field, at = texts.locate(place)
         if kind is MarkKind.ENCODED and field.startswith(_ICONS):
             continue
@@ -45,36 +50,72 @@ def _mark(texts: Texts, *, name: str = "") -> tuple[Mark, ...]:
         known = marks.get((kind, field))
         marks[kind, field] = mark if known is None else _join(known, mark)
     marks.update({(mark.kind, mark.field): mark for mark in _look_at_name(name)})
-    marks.update({(mark.kind, mark.field): mark for mark in _look_at_length(texts)})
     order = list(MarkKind)
     ordered = sorted(marks.values(), key=lambda mark: order.index(mark.kind))
-    return tuple(replace(mark, found=_cut(mark.found)) for mark in ordered[:MOST_MARKS])
+    length = list(_look_at_length(texts))  # never among those left out: it may say that others are missing
+    kept = [*ordered[: MARKS_OF_A_DEFINITION - len(length)], *length]
+    return tuple(replace(mark, found=_cut(mark.found)) for mark in kept)
+
+
+def talks_to_model(text: str) -> bool:
+    """Whether a text would be marked as an instruction, as far as a definition is looked at."""
+    marks = _mark(Texts({"description": text}))
+    return any(mark.kind is MarkKind.INSTRUCTION for mark in marks)
 
 
 def _join(one: Mark, other: Mark) -> Mark:
     first = min(one, other, key=lambda mark: mark.at)
-    return replace(first, count=one.count + other.count)
+    return replace(first, count=min(one.count + other.count, MARKING_FINDS))
 
 
-def _look(text: str) -> Finds:
-    lowered = text.lower()
-    yield from _look_for(MarkKind.INSTRUCTION, INSTRUCTIONS, text, lowered)
-    yield from _look_for(MarkKind.MARKUP, MARKUP, text, lowered)
-    for run in find_encoded(text):
-        yield MarkKind.ENCODED, run.start(), run[0]
+def _look(texts: Texts, is_masked: bool) -> Finds:
+    plain = write_plainly(texts.whole)
+    yield from _look_for(MarkKind.INSTRUCTION, INSTRUCTIONS, plain, texts)
+    yield from _look_for(MarkKind.MARKUP, MARKUP, plain, texts)
+    if is_masked:
+        for match in _scan(_MASKED, texts.whole, texts):
+            yield MarkKind.SECRET, match.start(), match[0]
+    for place, found in find_encoded(plain):
+        yield MarkKind.ENCODED, place, found
+    yield from _look_at_characters(texts)
+
+
+def _look_for(kind: MarkKind, wordings: Iterable[Wording], plain: str, texts: Texts) -> Finds:
+    lowered = plain.lower()
+    for wording in wordings:
+        if wording.may_be_in(lowered):
+            for match in _scan(wording.pattern, plain, texts):
+                yield kind, match.start(), match[0]
+
+
+def _look_at_characters(texts: Texts) -> Finds:
+    text = texts.whole
     for kind, pattern in CHARACTERS if not text.isascii() else ASCII_CHARACTERS:
-        for match in pattern.finditer(text):
-            if found := match["found"]:
-                yield kind, match.start(), read_tags(found) if kind is MarkKind.TAGS else found
+        for match in _scan(pattern, text, texts):
+            found = match["found"]
+            yield kind, match.start(), read_tags(found) if kind is MarkKind.TAGS else found
     if not text.isascii():
-        for match in MIXED_WORD.finditer(text):
+        for match in _scan(MIXED_WORD, text, texts):
             yield MarkKind.LOOK_ALIKE, match.start(), name_odd_letter(match[0])
 
 
-def _look_for(kind: MarkKind, wordings: Iterable[Wording], text: str, lowered: str) -> Finds:
-    for wording in wordings:
-        for match in wording.find(text, lowered):
-            yield kind, match.start(), match[0]
+def _scan(pattern: re.Pattern[str], text: str, texts: Texts) -> Iterator[re.Match[str]]:
+    """What the pattern finds in the whole, or in a text as long: so much of each field, and of so many
+    fields, that the marks tell of it. A text of nothing but finds would cost ten times more.
+    """
+    has_group = "found" in pattern.groupindex
+    place, field, finds, fields = 0, -1, 0, 0
+    while (match := pattern.search(text, place)) and fields <= MARKS_OF_A_DEFINITION:
+        place = max(match.end(), match.start() + 1)
+        if has_group and not match["found"]:
+            continue
+        index = texts.index_at(match.start())
+        if index != field:
+            field, finds, fields = index, 0, fields + 1
+        finds += 1
+        yield match
+        if finds >= MARKING_FINDS:
+            place = texts.end_of(index)
 
 
 def _look_at_name(name: str) -> Iterator[Mark]:
@@ -84,7 +125,7 @@ def _look_at_name(name: str) -> Iterator[Mark]:
 
 def _look_at_length(texts: Texts) -> Iterator[Mark]:
     if texts.is_cut:
-        yield Mark(MarkKind.LONG, "definition", 0, 1, f"only the first {MOST_CHARS:,} were looked at")
+        yield Mark(MarkKind.LONG, "definition", 0, 1, f"only the first {MARKING_CHARS:,} were looked at")
     elif len(texts.whole) > LONG_CHARS and texts.longest()[1] > LONG_CHARS:
         field, chars = texts.longest()
         yield Mark(MarkKind.LONG, field, 0, 1, f"{chars:,} characters")

@@ -10,6 +10,20 @@ _LATIN_LETTER = re.compile(r"[A-Za-z]")
 # In running text only a word of two alphabets is odd: units such as the Greek micro sign are not.
 MIXED_WORD = re.compile("(?P<found>[A-Za-z][а-яА-ЯіјѕІЈЅ]|[а-яА-ЯіјѕІЈЅ][A-Za-z])")
 
+# Letters and signs in another shape: full width, mathematical, in circles; and blanks of other widths.
+_OTHER_SHAPES = (*range(0x2000, 0x200B), *range(0x2100, 0x2150), *range(0x24B6, 0x24EA), 0x3000, 0xA0)
+_OTHER_SHAPES += (*range(0xFF01, 0xFF5F), *range(0x1D400, 0x1D800))
+_PLAIN = {
+    code: plain
+    for code in _OTHER_SHAPES
+    if len(plain := unicodedata.normalize("NFKC", chr(code))) == 1 and plain.isascii()
+}
+
+
+def write_plainly(text: str) -> str:
+    """The text with letters of other shapes as ASCII has them, each at its place."""
+    return text if text.isascii() else text.translate(_PLAIN)
+
 
 def name_odd_letter(text: str) -> str:
     """The text and what its first letter beyond ASCII is called: to the eye it is nothing special."""

@@ -5,6 +5,10 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from catalog.domain.limits import MARKING_FINDS
+
+MASK = "•••"  # stands where a secret stood
+
 
 class MarkKind(StrEnum):
     INSTRUCTION = "instruction"
@@ -16,6 +20,7 @@ class MarkKind(StrEnum):
     ENCODED = "encoded"
     LOOK_ALIKE = "look_alike"
     LONG = "long"
+    SECRET = "secret"  # noqa: S105  a kind
 
 
 MARK_WORDS: Mapping[MarkKind, str] = {
@@ -28,13 +33,14 @@ MARK_WORDS: Mapping[MarkKind, str] = {
     MarkKind.ENCODED: "A long encoded text",
     MarkKind.LOOK_ALIKE: "Letters that look like others",
     MarkKind.LONG: "Unusually long text",
+    MarkKind.SECRET: "A secret of its server, masked",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
     """`field` is a path such as `inputSchema.properties.city.description`, `at` the place of the first find
-    in it, in characters; `count` says how many there are, `found` is the first of them, cut.
+    in it, in characters; `count` says how many there are, up to `MARKING_FINDS`, `found` is the first, cut.
     """
 
     kind: MarkKind
@@ -46,6 +52,12 @@ class Mark:
     @property
     def words(self) -> str:
         return MARK_WORDS[self.kind]
+
+    @property
+    def others(self) -> str:
+        """How many there are beside the first, in words; empty where there is none."""
+        at_least = "at least " if self.count >= MARKING_FINDS else ""
+        return f"{at_least}{self.count - 1:,} more" if self.count > 1 else ""
 
     def to_mapping(self) -> dict[str, Any]:
         return {**asdict(self), "kind": str(self.kind)}

@@ -4,12 +4,11 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Optional
 
+from catalog.domain.limits import MARKING_CHARS, MARKING_PATH_LEVELS
 from catalog.domain.problems import join_place
 
 # Longer than any gap that a pattern allows, so that no find reaches from one field into the next.
 GAP = "\n\n\n\n"
-MOST_CHARS = 200_000
-DEEPEST_PATH = 20
 
 
 class _Step(NamedTuple):
@@ -21,23 +20,23 @@ class _Step(NamedTuple):
 
     def down(self, key: object) -> "_Step":
         """What lies deeper than a reader would follow counts as where it begins."""
-        return self if self.depth == DEEPEST_PATH else _Step(self, key, self.depth + 1)
+        return self if self.depth == MARKING_PATH_LEVELS else _Step(self, key, self.depth + 1)
 
     def path(self) -> str:
         return join_place(self.parent.path() if self.parent else "", self.key)
 
 
 class Texts:
-    """Names of properties are texts too: a model reads them. Past `MOST_CHARS` nothing is looked at."""
+    """Names of properties are texts too: a model reads them. Past `MARKING_CHARS` nothing is looked at."""
 
     def __init__(self, wire: Mapping[str, Any]) -> None:
         self._steps: list[_Step] = []
         self._starts: list[int] = []
         parts: list[str] = []
-        room = MOST_CHARS
+        room = MARKING_CHARS
         for step, text in _walk(wire):
             self._steps.append(step)
-            self._starts.append(MOST_CHARS - room)
+            self._starts.append(MARKING_CHARS - room)
             parts.append(text[:room])
             room -= len(text) + len(GAP)
             if room <= 0:
@@ -46,9 +45,16 @@ class Texts:
         self.is_cut = room <= 0
         self._lengths = [len(part) for part in parts]
 
+    def index_at(self, place: int) -> int:
+        """The number of the text that a place of the whole is in."""
+        return bisect_right(self._starts, place) - 1
+
+    def end_of(self, index: int) -> int:
+        return self._starts[index] + self._lengths[index]
+
     def locate(self, place: int) -> tuple[str, int]:
         """The field that a place of the whole is in, and the place within it."""
-        index = bisect_right(self._starts, place) - 1
+        index = self.index_at(place)
         return self._steps[index].path(), place - self._starts[index]
 
     def longest(self) -> tuple[str, int]:

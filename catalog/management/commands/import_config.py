@@ -38,6 +38,8 @@ class Command(BaseCommand):
         if not dry_run:
             followers.bring_up_to_date()
             tasks.wake_workers()
+        for server, keys in plan.ignored.items():
+            self.stderr.write(f"{server}: not read: {', '.join(keys)}")
         if options["json"]:
             self.stdout.write(json.dumps({**asdict(plan), "dry_run": dry_run}, indent=2))
         else:
@@ -48,5 +50,10 @@ class Command(BaseCommand):
             self.stdout.write("dry run: nothing is stored")
         for label, names in (("added", plan.added), ("changed", plan.changed), ("unchanged", plan.unchanged)):
             self.stdout.write(f"{len(names)} {label}{': ' if names else ''}{', '.join(names)}")
+        if plan.replaced:
+            told = ", ".join(plan.replaced)
+            self.stdout.write(f"another command or address, which cannot be undone: {told}")
+        if plan.disabled:
+            self.stdout.write(f"{len(plan.disabled)} disabled, not asked: {', '.join(plan.disabled)}")
         for field, value in plan.policy_changes.items():
             self.stdout.write(f"policy {plan.policy}: {field} = {json.dumps(value)}")

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from catalog.domain.choices import Kind
 from catalog.domain.errors import ToolSearchError
 from catalog.domain.snapshots import parse_snapshot
 from catalog.management.inputs import read_input
@@ -20,11 +21,18 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("server", help="the server's name; - when each line names its own")
         parser.add_argument("file", help="the file to read; - for standard input")
+        parser.add_argument(
+            "--kind",
+            choices=[kind.value for kind in Kind],
+            help="mcp where not given; a server that is there stays what it is unless this is given",
+        )
 
-    def handle(self, *, server: str, file: str, **options: Any) -> None:
+    def handle(self, *, server: str, file: str, kind: str | None, **options: Any) -> None:
         try:
             found = parse_snapshot(read_input(file), server=None if server == FROM_THE_LINES else server)
-            imported = snapshots.import_snapshots(definitions_by_server=found, actor=COMMAND_LINE)
+            imported = snapshots.import_snapshots(
+                definitions_by_server=found, actor=COMMAND_LINE, kind=Kind(kind) if kind else None
+            )
         except ToolSearchError as error:
             raise CommandError(str(error)) from None
         followers.bring_up_to_date()

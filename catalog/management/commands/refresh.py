@@ -108,4 +108,4 @@ def _describe(run: RefreshRun | None) -> str:
     if not run.is_ok:
         return f"failed: {run.error}"
     counts = f"{run.added} added, {run.changed} changed, {run.gone} gone, {run.unchanged} unchanged"
-    return f"{counts}, {len(run.rejected)} rejected" if run.rejected else counts
+    return f"{counts}, {run.rejected_count} rejected" if run.rejected_count else counts

@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("query")
         parser.add_argument("--policy", metavar="SLUG", help="search as its agents do, with its settings")
         parser.add_argument("--ranker", choices=[ranker.value for ranker in Ranker])
-        parser.add_argument("--limit", type=int, metavar="N")
+        parser.add_argument("--limit", type=int, metavar="N", help="1 to 50; at most what a policy gives")
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *, query: str, policy: str | None, ranker: str | None, **options: Any) -> None:
@@ -62,7 +62,8 @@ def _search(query: str, slug: str | None, ranker: str | None, limit: int | None)
     policy = Policy.objects.filter(slug=slug).first()
     if policy is None:
         raise CommandError(f"there is no policy {slug}")
-    return search.search_policy(policy=policy, query=query, ranker=ranker, limit=limit)
+    most = min(limit or policy.max_results, policy.max_results)
+    return search.search_policy(policy=policy, query=query, ranker=ranker, limit=most)
 
 
 def _read_matches(outcome: SearchOutcome) -> Iterator[dict[str, Any]]:

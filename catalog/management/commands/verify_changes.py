@@ -16,9 +16,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true")
+        parser.add_argument("--after", metavar="SEAL", default="", help="a last seal that you kept")
 
     def handle(self, **options: Any) -> None:
-        verdict = change_seals.verify()
+        verdict = change_seals.verify(after=options["after"].strip())
         if options["json"]:
             self.stdout.write(json.dumps(dataclasses.asdict(verdict)))
         else:

@@ -26,10 +26,12 @@ class Task:
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """A score a row, 0 where nothing matched. `kept_share` is the ranker's own cutoff, a share of the best
-    score; `inside` are terms it found inside words, which a search for whole words would not.
+    score; `inside` are terms it found inside words, which a search for whole words would not; `exact_points`
+    are what it gives a tool whose name the whole query is.
     """
 
     scores: Scores
     explain: Callable[[int], tuple[ScorePart, ...]]
     kept_share: float = 0.0
     inside: frozenset[str] = frozenset()
+    exact_points: float = 0.0

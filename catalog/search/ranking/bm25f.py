@@ -24,6 +24,9 @@ _PART_OF_KNOWN_RUN = 0.5  # `git` and `hub` when `GitHub` is a word of the catal
 _TELLING_WORDS = 5  # no tool has all words of a long request
 _MEANING_WEIGHT = np.float32(0.4)
 _MIN_SIMILARITY = np.float32(0.1)
+# A tool that has none of the words needs this much, and this share of the best score: below both, on the
+# quality sets, no right answer is among the first eight.
+_LEAST_ALONE, _LEAST_SHARE_ALONE = np.float32(0.014), np.float32(0.2)
 _SLACK = 0.07  # what short vectors may misjudge: a tool this far below the best is judged still
 _NEVER, _LEAST = -1.0, -0.5
 _TINY = float(np.finfo(np.float32).tiny)
@@ -117,10 +120,14 @@ def _add_meaning(task: Task, by_words: Scores) -> Scores:
         return by_words
     wanted = task.encoder.encode([task.text])
     rows = _pick_candidates(task, wanted, by_words)
-    scores = np.zeros_like(by_words)
-    scores[rows] = by_words[rows] + _value(task.compiled.vectors[rows] @ wanted[0])
+    known = by_words[rows]
+    found = known + _value(task.compiled.vectors[rows] @ wanted[0])
     if task.allowed is not None:
-        scores *= task.allowed
+        found *= task.allowed[rows]
+    least = max(_LEAST_ALONE, found.max(initial=0) * _LEAST_SHARE_ALONE)
+    found[(known == 0) & (found < least)] = 0
+    scores = np.zeros_like(by_words)
+    scores[rows] = found
     return scores
 
 

@@ -1,52 +1,41 @@
 """The shared part of the rankers that award fixed points for texts that contain a term."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
 from catalog.search.arrays import Mask
 from catalog.search.ranking.base import Ranking, Task
 from catalog.search.request import ScorePart
-from catalog.search.terms import Scores
-
-MOST_TERMS = 24  # each is looked for in every text, so a query of hundreds would take too long
+from catalog.search.stopwords import STOP_WORDS
 
 
 @dataclass(frozen=True, slots=True)
 class Award:
-    """What one term gives each tool in one field."""
+    """What one term gives each tool that has it in one field."""
 
     term: str
     field: str
-    points: Scores
+    fits: Mask
+    points: float
 
 
-def count_terms(terms: Iterable[str]) -> list[tuple[str, int]]:
-    """How often each term was typed; of a very long query the first terms count."""
-    return list(islice(Counter(terms).items(), MOST_TERMS))
-
-
-def give(term: str, field: str, fits: Mask, points: float) -> Award:
-    return Award(term, field, fits * np.float32(points))
-
-
-def sum_awards(task: Task, awards: Sequence[Award], kept_share: float = 0.0) -> Ranking:
+def sum_awards(
+    task: Task, awards: Sequence[Award], *, kept_share: float = 0.0, exact_points: float = 0.0
+) -> Ranking:
+    """Of a query with other words too, stop words alone find nothing."""
     scores = np.zeros(len(task.compiled), dtype=np.float32)
     useful: set[str] = set()
     for award in awards:
-        points = award.points if task.allowed is None else award.points * task.allowed
-        scores += points
-        if points.any():
+        fits = award.fits if task.allowed is None else award.fits & task.allowed
+        if fits.any():
             useful.add(award.term)
+            scores += fits * np.float32(award.points)
+    if useful <= STOP_WORDS and not all(award.term in STOP_WORDS for award in awards):
+        scores[:] = 0
 
     def explain(row: int) -> tuple[ScorePart, ...]:
-        return tuple(
-            ScorePart(award.term, award.field, float(award.points[row]))
-            for award in awards
-            if award.points[row]
-        )
+        return tuple(ScorePart(award.term, award.field, award.points) for award in awards if award.fits[row])
 
-    return Ranking(scores, explain, kept_share, frozenset(useful))
+    return Ranking(scores, explain, kept_share, frozenset(useful), exact_points)

@@ -7,6 +7,7 @@ import pytest
 from catalog.models import Change, Job, Policy, Server, Tool
 from catalog.services import policies, undo
 from catalog.services.changes import COMMAND_LINE
+from catalog.services.connections import read_connection
 from tests.rows import make_run, make_server
 from tests.sessions.api.calling import Agent, fill_catalog, follow, make_agent
 
@@ -173,6 +174,40 @@ class TestServers:
         assert admin.call("PATCH", "/servers/api", sent).json()["deferLoading"] is True
         assert Server.objects.get(name="api").sealed == before
 
+    SECRETS: dict[str, str] = {"Authorization": "Bearer ${TOKEN}", "X-Key": "s3cr3t-value-0123456789"}
+
+    def test_secrets_do_not_follow_to_another_host(self, admin: Agent) -> None:
+        admin.post(
+            "/servers", {"name": "api", "url": "https://mcp.test/", "headers": self.SECRETS}, status=201
+        )
+        before = Server.objects.get(name="api").sealed
+        moved = {"url": "https://other.test/"}
+        refused = admin.call("PATCH", "/servers/api", moved)
+        assert refused.status_code == 422
+        places = [error["place"].rpartition("headers.")[2] for error in refused.json()["errors"]]
+        assert sorted(places) == ["Authorization", "X-Key"]
+        shown = admin.read("/servers/api")["settings"]["headers"]
+        refused = admin.call("PATCH", "/servers/api", {**moved, "headers": shown})
+        assert [error["place"] for error in refused.json()["errors"]] == ["mcpServers.api.headers.X-Key"]
+        assert Server.objects.get(name="api").sealed == before
+        assert admin.call("PATCH", "/servers/api", {**moved, "headers": self.SECRETS}).status_code == 200
+        assert read_connection(Server.objects.get(name="api")).headers == self.SECRETS
+
+    @pytest.mark.parametrize("changed", [{"transport": "sse"}, {"url": "https://mcp.test/other"}])
+    def test_secrets_stay_at_the_same_host(self, admin: Agent, changed: dict[str, Any]) -> None:
+        admin.post(
+            "/servers", {"name": "api", "url": "https://mcp.test/", "headers": self.SECRETS}, status=201
+        )
+        assert admin.call("PATCH", "/servers/api", changed).status_code == 200
+        assert read_connection(Server.objects.get(name="api")).headers == self.SECRETS
+
+    @pytest.mark.parametrize("name", ["Host", "host", ":authority", "Transfer-Encoding", "Connection", "a b"])
+    def test_header_that_is_not_a_definitions_to_set_is_refused(self, admin: Agent, name: str) -> None:
+        body = {"name": "api", "url": "https://mcp.test/", "headers": {name: "evil.test"}}
+        refused = admin.call("POST", "/servers", body)
+        assert refused.status_code == 422
+        assert name in refused.json()["errors"][0]["place"]
+
     def test_new_server_is_asked_for_its_tools(self, admin: Agent) -> None:
         admin.post("/servers", {"name": "api", "url": "https://mcp.test/"}, status=201)
         assert admin.read("/servers/api/refresh")["state"] == "waiting"
@@ -184,6 +219,39 @@ class TestServers:
         assert (made["transport"], made["tools"]) == ("snapshot", 1)
         follow()
         assert admin.read("/tools/mcp__own__wave")["server"] == "own"
+
+    def test_snapshot_that_gets_an_address_keeps_what_was_set(self, admin: Agent) -> None:
+        admin.post(
+            "/servers", {"name": "own", "tools": [], "deferLoading": True, "kind": "plugin"}, status=201
+        )
+        changed = admin.call("PATCH", "/servers/own", {"url": "https://mcp.test/"}).json()
+        assert (changed["transport"], changed["deferLoading"], changed["kind"]) == ("http", True, "plugin")
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            {"url": "https://mcp.test/"},
+            {"headers": {"X-A": "b"}},
+            {"command": "npx", "args": ["-y"], "env": {"A": "b"}},
+            {"transport": "http"},
+            {"settings": {"url": "https://mcp.test/"}},
+        ],
+    )
+    def test_tools_and_an_address_are_not_given_together(self, admin: Agent, address: dict[str, Any]) -> None:
+        given = address.get("settings", address)
+        for method, path, body in (("POST", "/servers", {"name": "own"}), ("PATCH", "/servers/slack", {})):
+            refused = admin.call(method, path, {**body, "tools": [{"name": "wave"}], **address})
+            assert refused.status_code == 422
+            assert {error["place"] for error in refused.json()["errors"]} == set(given)
+        assert not Server.objects.filter(name="own").exists()
+        assert not Tool.objects.filter(name="wave").exists()
+
+    def test_snapshot_as_it_was_read_takes_other_tools(self, admin: Agent) -> None:
+        admin.post("/servers", {"name": "own", "tools": [{"name": "wave"}]}, status=201)
+        shown = admin.read("/servers/own")
+        assert admin.call("PATCH", "/servers/own", shown).json() == shown
+        tools = [{"name": "wave"}, {"name": "nod"}]
+        assert admin.call("PATCH", "/servers/own", {**shown, "tools": tools}).json()["tools"] == 2
 
     def test_disabled_server_leaves_lists_and_searches(self, admin: Agent) -> None:
         session = make_agent().begin()
@@ -235,6 +303,38 @@ class TestNameWithASlash:
         assert listed == ["mcp__io_example_notes__wave"]
         assert names(admin.read("/tools?q=wave&server=io.example%2Fnotes")) == listed
         assert admin.read(f"/tools/{listed[0]}")["server"] == "io.example/notes"
+
+
+class TestNameThatCannotBeAddressed:
+    @pytest.mark.parametrize("name", ["..", "a/../b", "x/refresh", "/a", "~12"])
+    @pytest.mark.parametrize("source", [{"url": "https://mcp.test/"}, {"tools": [{"name": "wave"}]}])
+    def test_no_new_server_has_it(self, admin: Agent, name: str, source: dict[str, Any]) -> None:
+        assert admin.call("POST", "/servers", {"name": name, **source}).status_code == 422
+        assert not Server.objects.filter(name=name).exists()
+
+    @pytest.mark.parametrize("name", ["..", "a/../b", "x/refresh", "~99999"])
+    def test_server_of_before_is_read_changed_and_removed(self, admin: Agent, name: str) -> None:
+        number = make_server(name=name).pk
+        [shown] = [one for one in admin.read("/servers")["items"] if one["name"] == name]
+        assert shown["address"] == f"~{number}"
+        path = f"/servers/{shown['address']}"
+        assert admin.read(path) == shown
+        assert admin.call("PATCH", path, {**shown, "deferLoading": True}).json()["deferLoading"] is True
+        snapshot = {"tools": [{"name": "wave"}]}
+        assert admin.call("PATCH", path, snapshot).json()["tools"] == 1
+        assert admin.read(f"{path}/refresh")["server"] == name
+        assert admin.call("DELETE", path).status_code == 204
+        assert not Server.objects.filter(name=name).exists()
+
+    def test_server_of_before_gets_another_address(self, admin: Agent) -> None:
+        server = make_server(name="a/../b", transport="http", url="https://old.test/")
+        shown = admin.call("PATCH", f"/servers/~{server.pk}", {"url": "https://new.test/"}).json()
+        assert shown["settings"]["url"] == "https://new.test/"
+
+    def test_agent_reads_by_number_what_its_policy_shows_and_no_more(self, narrow: Agent) -> None:
+        slack, github = (Server.objects.get(name=name) for name in ("slack", "github"))
+        assert narrow.read(f"/servers/~{slack.pk}")["name"] == "slack"
+        assert narrow.get(f"/servers/~{github.pk}").status_code == 404
 
 
 class TestPolicies:

@@ -216,6 +216,8 @@ def restored(world: World, places: MakePlace, tmp_path_factory: pytest.TempPathF
         done = place.manage("restore", str(path), **key)
         assert done.returncode == 0, done.stderr
         assert "do not work" not in done.stderr
+        if key:  # later commands read it from where an instance keeps it
+            (place.data / "encryption.key").write_text(world.filled.key_file)
         place.run("backup", str(again))
     return [there, back]
 

@@ -43,6 +43,14 @@ def test_policy_shows_only_its_tools() -> None:
     assert "mcp__slack__send_message" in run("send message", "--policy", "chat")
 
 
+def test_policy_gives_no_more_than_it_gives_an_agent() -> None:
+    make_tool(server=make_server(name="mail"), name="send_mail", description="Send a message by mail.")
+    make_policy(slug="terse", max_results=1)
+    followers.bring_up_to_date()
+    assert len(run("send message", "--policy", "terse", "--limit", "50").splitlines()) == 1
+    assert len(run("send message", "--limit", "50").splitlines()) == 2
+
+
 def test_unknown_words_are_named() -> None:
     printed = run("xylophone")
     assert "nothing found (no_match)" in printed

@@ -53,6 +53,21 @@ def test_comes_back_as_it_was_written(tmp_path: Path) -> None:
         assert list(backup.lines()) == [TABLE, *rows]
 
 
+def test_rows_that_pack_like_a_bomb_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backup_file, "ALWAYS_ALLOWED_BYTES", 100_000)
+    rows: list[list[object]] = [[number, "x" * 50_000] for number in range(40)]
+    path = write(tmp_path / "b", *rows)
+    unpacked_bytes = len(gzip.decompress(path.read_bytes()))
+    assert unpacked_bytes > 250 * len(path.read_bytes().rstrip(b"\0"))
+    assert path.stat().st_size < unpacked_bytes / 190
+    assert read(path) == [TABLE, *rows]
+
+
+def test_other_rows_are_not_made_longer(tmp_path: Path) -> None:
+    path = write(tmp_path / "b", *([number, "x" * 1000] for number in range(1000)))
+    assert path.stat().st_size < 20_000
+
+
 class TestRefuses:
     @pytest.mark.parametrize("content", [b"", b"hello", b"\x1f\x8b", gzip.compress(b"{}\n"), b"PK\x03\x04"])
     def test_foreign_file(self, tmp_path: Path, content: bytes) -> None:
@@ -111,7 +126,8 @@ class TestRefuses:
 
     def test_bomb_before_it_is_unpacked(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(backup_file, "ALWAYS_ALLOWED_BYTES", 100_000)
-        path = write(tmp_path / "b", *([1, "a" * 20_000] for _ in range(3_000)))
+        first, table, *_ = unpack(write(tmp_path / "b"))
+        path = pack(tmp_path / "c", first, table, *([1, "a" * 20_000] for _ in range(3_000)))
         assert path.stat().st_size * 200 < 50_000_000, "must be a bomb to prove anything"
         unpacked: list[object] = []
         with open_backup(path) as backup, pytest.raises(InvalidInput, match="far more than a backup does"):

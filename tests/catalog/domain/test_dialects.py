@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.domain.choices import Mode, Ranker, ThresholdUnit, Transport
+from catalog.domain.choices import Kind, Mode, Ranker, ThresholdUnit, Transport
 from catalog.domain.dialects import Config, Dialect, ServerEntry, parse, render
 from catalog.domain.errors import InvalidInput
 from catalog.domain.policy import Policy
+from catalog.domain.server_names import why_refused
 
 SECRET = "ghp_3kS9secretsecret"
 
@@ -80,6 +81,131 @@ def test_mistakes_in_search_settings_have_their_places() -> None:
     ]
     assert list(mistakes_of({"toolSearch": True})) == ["toolSearch"]
     assert list(mistakes_of({"capabilities": "tool_search"})) == ["capabilities"]
+
+
+@pytest.mark.parametrize(
+    ("document", "place", "meant"),
+    [
+        ({"toolSearch": {"enabled": True, "maxResult": 3}}, "toolSearch.maxResult", "maxResults"),
+        ({"toolSearch": {"max_results": 3}}, "toolSearch.max_results", "maxResults"),
+        ({"toolSearch": {"colour": 3}}, "toolSearch.colour", "enabled, tokenThreshold"),
+        (
+            {"capabilities": {"tool_search": {"treshold": 3}}},
+            "capabilities.tool_search.treshold",
+            "threshold",
+        ),
+        (
+            {"capabilities": {"tool_search": {"neverDefer": []}}},
+            "capabilities.tool_search.neverDefer",
+            "never_defer",
+        ),
+        ({"capabilities": ["toolsearch"]}, "capabilities.toolsearch", "tool_search"),
+        ({"capabilities": {"toolSearch": {}}}, "capabilities.toolSearch", "tool_search"),
+        ({"mcpservers": {}}, "mcpservers", "mcpServers"),
+        ({"mcp_servers": {}, "toolSearch": {}}, "mcp_servers", "mcpServers"),
+        ({"mcpServers": {}, "toolsearch": {}}, "toolsearch", "toolSearch"),
+        ({"env": {"enable_tool_search": "true"}}, "env.enable_tool_search", "ENABLE_TOOL_SEARCH"),
+        (
+            {"mcpServers": {"a": {"url": "https://a.test", "deferloading": True}}},
+            "mcpServers.a.deferloading",
+            "deferLoading",
+        ),
+        (
+            {"mcpServers": {"a": {"url": "https://a.test", "defer-loading": True}}},
+            "mcpServers.a.defer-loading",
+            "deferLoading",
+        ),
+    ],
+)
+def test_a_key_that_is_nearly_ours_is_refused_with_what_was_meant(
+    document: object, place: str, meant: str
+) -> None:
+    found = mistakes_of(document)
+    assert list(found) == [place]
+    assert meant in found[place]
+
+
+def test_both_spellings_that_are_ours_are_read() -> None:
+    assert parse_server(url="https://a.test", defer_loading=True).defer_loading is True
+    assert parse_server(url="https://a.test", always_load=True).defer_loading is False
+
+
+@pytest.mark.parametrize(
+    ("document", "seen"),
+    [
+        ({}, "none"),
+        ({"servers": {"a": {"url": "https://a.test"}}, "inputs": []}, "servers, inputs"),
+        ({"context_servers": {}}, "context_servers"),
+        ({"env": {"OTHER": "1"}}, "env"),
+        ({"x" * 1000: 1}, "x" * 40),
+        ({str(number): 1 for number in range(10_000)}, "0, 1, 2"),
+    ],
+)
+def test_a_document_with_nothing_of_ours_is_refused_by_its_keys(document: object, seen: str) -> None:
+    [message] = mistakes_of(document).values()
+    assert f"seen: {seen}" in message
+    assert "mcpServers" in message
+    assert len(message) < 1000
+
+
+@pytest.mark.parametrize(
+    "document", [{"mcpServers": {}}, {"toolSearch": None}, {"env": {"ENABLE_TOOL_SEARCH": None}}]
+)
+def test_a_document_of_ours_may_leave_everything_as_it_is(document: object) -> None:
+    assert parse(document) == Config((), None, None)
+
+
+def test_keys_of_other_programs_are_named_and_refuse_nothing() -> None:
+    servers = {
+        "a": {"url": "https://a.test", "timeout": 5, "cwd": "/x"},
+        "b": {"url": "https://b.test", "type": "http"},
+    }
+    parsed = parse({"mcpServers": servers, "theme": "dark"})
+    assert len(parsed.servers) == 2
+    assert parsed.ignored == {"a": ("timeout", "cwd")}
+
+
+@pytest.mark.parametrize(
+    ("entry", "enabled"),
+    [
+        ({}, None),
+        ({"disabled": None}, None),
+        ({"disabled": True}, False),
+        ({"disabled": False}, True),
+        ({"enabled": False}, False),
+        ({"enabled": True, "disabled": False}, True),
+    ],
+)
+def test_disabled_is_read_in_both_ways(entry: dict[str, Any], enabled: bool | None) -> None:
+    assert parse_server(url="https://a.test", **entry).enabled is enabled
+
+
+@pytest.mark.parametrize(
+    ("entry", "place"),
+    [
+        ({"disabled": True, "enabled": True}, "disabled"),
+        ({"disabled": "true"}, "disabled"),
+        ({"enabled": 0}, "enabled"),
+        ({"kind": "plug-in"}, "kind"),
+        ({"kind": True}, "kind"),
+    ],
+)
+def test_a_wrong_kind_or_switch_has_its_place(entry: dict[str, Any], place: str) -> None:
+    document = {"mcpServers": {"a": {"url": "https://a.test", **entry}}}
+    assert list(mistakes_of(document)) == [f"mcpServers.a.{place}"]
+
+
+def test_everruns_adds_to_what_is_never_deferred() -> None:
+    policy = Policy(never_defer=("bash", "read_*"))
+    document = {"capabilities": {"tool_search": {"never_defer": ["grep", "bash"]}}}
+    assert parse(document).changes_for(policy)["never_defer"] == ["bash", "read_*", "grep"]
+    assert parse({"capabilities": ["tool_search"]}).changes_for(policy)["never_defer"] == ["bash", "read_*"]
+
+
+def test_pizzapi_defers_no_built_in_tools() -> None:
+    everruns = Policy().change(parse({"capabilities": ["tool_search"]}).changes_for(Policy()))
+    assert everruns.defer_builtins is True
+    assert everruns.change(parse({"toolSearch": {}}).changes_for(everruns)).defer_builtins is False
 
 
 @pytest.mark.parametrize("document", [None, [], 3, "x"])
@@ -197,8 +323,13 @@ def test_a_snapshot_is_not_in_a_config_file() -> None:
     assert render(Dialect.CLAUDE, [snapshot], Policy()).document["mcpServers"] == {}
 
 
-names = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=20)
+names = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=20).filter(
+    lambda name: why_refused(name) is None
+)
 storable = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
+headers = st.dictionaries(
+    st.from_regex(r"X-[A-Za-z0-9_.!~-]{1,9}", fullmatch=True), st.text(storable, max_size=20), max_size=3
+)
 texts = st.dictionaries(st.text(storable, min_size=1, max_size=9), st.text(storable, max_size=20), max_size=3)
 commands = st.builds(
     ServerEntry,
@@ -208,14 +339,18 @@ commands = st.builds(
     args=st.lists(st.text(storable, max_size=20), max_size=4).map(tuple),
     env=texts,
     defer_loading=st.sampled_from([None, True, False]),
+    kind=st.sampled_from([None, Kind.PLUGIN, Kind.BUILTIN]),
+    enabled=st.sampled_from([None, False]),
 )
 addresses = st.builds(
     ServerEntry,
     name=names,
     transport=st.sampled_from([Transport.HTTP, Transport.SSE]),
     url=st.sampled_from(["https://a.example/mcp", "http://u:p@b.example:81/x?key=1", "${BASE}/mcp"]),
-    headers=texts,
+    headers=headers,
     defer_loading=st.sampled_from([None, True, False]),
+    kind=st.sampled_from([None, Kind.PLUGIN, Kind.BUILTIN]),
+    enabled=st.sampled_from([None, False]),
 )
 servers = st.lists(commands | addresses, unique_by=lambda server: server.name, max_size=4)
 sayable = {
@@ -237,7 +372,7 @@ sayable = {
         mode=st.just(Mode.AUTO),
         threshold_unit=st.just(ThresholdUnit.TOOLS),
         threshold=st.integers(0, 999),
-        never_defer=st.lists(st.text(min_size=1, max_size=9), max_size=3).map(tuple),
+        never_defer=st.lists(st.text(storable, min_size=1, max_size=9), max_size=3).map(tuple),
         ranker=st.just(Ranker.OVERLAP),
         max_results=st.just(8),
         score_cutoff=st.just(0.5),

@@ -17,13 +17,17 @@ def places_of(mapping: dict[str, Any]) -> list[str]:
     return [problem.place for problem in caught.value.errors]
 
 
+def test_unset_window_is_200_000_tokens() -> None:
+    assert (Policy().window, Policy(context_window=8_000).window) == (200_000, 8_000)
+
+
 def test_defaults_are_the_contracts() -> None:
     assert Policy().to_mapping() == {
         "slug": "default",
         "mode": "always",
         "threshold_unit": "chars",
         "threshold": None,
-        "context_window": 200_000,
+        "context_window": None,
         "never_defer": [],
         "always_defer": [],
         "visible": None,
@@ -145,12 +149,13 @@ def test_a_change_keeps_the_other_fields() -> None:
     assert policy.change({"mode": "off"}) == replace(policy, mode=Mode.OFF)
 
 
+STORABLE = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 policies = st.builds(
     Policy,
     mode=st.sampled_from(Mode),
     threshold_unit=st.sampled_from(ThresholdUnit),
     threshold=st.none() | st.integers(0, 100) | st.floats(0, 100),
-    visible=st.none() | st.lists(st.text(min_size=1, max_size=5)).map(tuple),
+    visible=st.none() | st.lists(st.text(STORABLE, min_size=1, max_size=5), max_size=20).map(tuple),
     max_loaded_tools=st.none() | st.integers(1, 99),
     session_ttl=st.integers(1, 10**9).map(lambda seconds: timedelta(seconds=seconds)),
 )

@@ -3,7 +3,16 @@
 import pytest
 
 from catalog.domain.errors import InvalidInput
-from catalog.domain.query import Keywords, Listing, Required, Select, parse_pattern, parse_query, strip_quotes
+from catalog.domain.query import (
+    Keywords,
+    Listing,
+    Required,
+    Select,
+    name_forms,
+    parse_pattern,
+    parse_query,
+    strip_quotes,
+)
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t"])
@@ -21,8 +30,15 @@ def test_select_names_tools_in_order_each_once() -> None:
 
 
 def test_select_may_be_longer_than_keywords() -> None:
-    names = [f"mcp__server__tool_{number}" for number in range(50)]
+    names = [f"mcp__server__{'long' * 10}_{number}" for number in range(20)]
     assert parse_query("select:" + ",".join(names)) == Select(tuple(names))
+
+
+def test_select_takes_twenty_names() -> None:
+    names = [f"tool_{number}" for number in range(21)]
+    assert parse_query(f"select:{','.join(names[:20])},tool_0").form == "select"  # one of them twice
+    with pytest.raises(InvalidInput, match=r"query: .*at most 20 names, not 21 \(position 7\)"):
+        parse_query(f"select:{','.join(names)}")
 
 
 @pytest.mark.parametrize(
@@ -69,6 +85,28 @@ def test_a_pattern_has_one_to_two_hundred_characters() -> None:
 
 def test_a_pattern_is_taken_as_it_is() -> None:
     assert parse_pattern(" select:x ").text == " select:x "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(read_file)",
+        "read_file.",
+        "**read_file**",
+        "[`read_file`]",
+        "「read_file」",
+        "<read_file>!",
+        "- read_file:",
+    ],
+)
+def test_any_punctuation_around_a_name_comes_off(text: str) -> None:
+    assert "read_file" in name_forms(text)
+
+
+def test_name_is_tried_as_typed_before_its_signs_come_off() -> None:
+    assert name_forms(" _private_ ") == ("_private_", "private")
+    assert name_forms('"what?"') == ('"what?"', "what?", "what")
+    assert name_forms("???") == ("???", "")
 
 
 @pytest.mark.parametrize("text", ["`read_file`", '"read_file"', "'read_file'", " “read_file” ", "read_file"])

@@ -114,7 +114,7 @@ def test_policy_default_exists_from_the_start() -> None:
     assert Policy.objects.get(slug="default").mode == "always"
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
 def test_migrations_reverse_and_come_back() -> None:
     ours = [("catalog", None), ("agent_sessions", None)]
     MigrationExecutor(connection).migrate(ours)

@@ -11,7 +11,9 @@ WITHOUT_GITHUB = Visible.of([tool.id for tool in TOOLS if tool.server != "github
 
 class TestExactNames:
     @pytest.mark.parametrize("ranker", RANKERS)
-    @pytest.mark.parametrize("quoted", ["{}", "`{}`", '"{}"', "'{}'"])
+    @pytest.mark.parametrize(
+        "quoted", ["{}", "`{}`", '"{}"', "'{}'", "({})", "{}.", "**{}**", "[{}]", "<{}>", "- {}:", "（{}）"]
+    )
     def test_every_name_finds_its_tool_first(self, ranker: str, quoted: str) -> None:
         for tool in TOOLS:
             bare = search(quoted.format(tool.name), ranker=ranker).hits[0]
@@ -38,6 +40,13 @@ class TestExactNames:
         assert names(search("run", compiled))[0] == "mcp__b__run"
         assert search("RUN", compiled).hits[0].score > 1
 
+    def test_punctuation_of_the_name_itself_stays(self) -> None:
+        tools = [make_tool(1, "s", "_run_"), make_tool(2, "s", "run", "run run")]
+        compiled = compile_tools(tools)
+        for ranker in RANKERS:
+            assert names(search("`_run_`", compiled, ranker=ranker))[0] == "mcp__s___run_"
+            assert names(search("(run)", compiled, ranker=ranker))[0] == "mcp__s__run"
+
     def test_the_reason_is_explained(self) -> None:
         assert search("create_issue", explained=True).hits[0].parts[0].field == "exact name"
 
@@ -47,6 +56,9 @@ class TestSelect:
         outcome = search("select:Read,mcp__slack__send_message", max_results=1)
         assert (outcome.form, outcome.outcome) == ("select", Outcome.MATCHED)
         assert names(outcome) == ["Read", "mcp__slack__send_message"]
+
+    def test_punctuation_around_a_name_comes_off(self) -> None:
+        assert names(search("select:(Read),**getForecast**")) == ["Read", "mcp__weather__getForecast"]
 
     def test_a_bare_name_means_every_tool_of_that_name(self) -> None:
         assert names(search("select:create_issue")) == [

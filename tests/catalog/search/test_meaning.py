@@ -1,5 +1,6 @@
 """Words rule where they match, and meaning where they do not."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -60,6 +61,42 @@ def test_words_decide_where_they_match() -> None:
 def test_a_query_without_a_known_word_stays_unmatched() -> None:
     outcome = search("erase scrub")
     assert (outcome.outcome, outcome.unmatched_terms) == ("no_match", ("erase", "scrub"))
+
+
+class Nearness:
+    """Everything is as near to a query as the number in its text says."""
+
+    name = "nearness-1"
+    dimensions = 2
+    coarse_dimensions = 2
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        found = [re.search(r"\b(0\.\d+)", text) for text in texts]
+        cosines = np.array([float(one[1]) if one else 1 for one in found], dtype=np.float32)
+        vectors: Vectors = np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)
+        return vectors
+
+
+class TestMeaningAlone:
+    """Tools that have none of the words."""
+
+    def find(self, text: str, *nearness: str) -> list[str]:
+        near = [
+            make_tool(number, "s", f"other{number}", one) for number, one in enumerate(nearness, start=10)
+        ]
+        having = make_tool(1, "s", "create_issue", "Create an issue. 0.5")
+        compiled = compile_documents([having, *near], Nearness())
+        return names(answer(compiled, SearchRequest(parse_query(text)), Nearness()))
+
+    def test_faint_meaning_beside_a_real_hit_is_no_hit(self) -> None:
+        assert self.find("create issue", "0.13", "0.3") == ["mcp__s__create_issue"]
+
+    def test_strong_meaning_is(self) -> None:
+        assert self.find("create issue", "0.95") == ["mcp__s__create_issue", "mcp__s__other10"]
+
+    def test_faint_meaning_is_no_hit_where_the_best_is_faint_too(self) -> None:
+        found = self.find("unheard of words beside issue", "0.13", "0.2")
+        assert found == ["mcp__s__create_issue", "mcp__s__other11"]
 
 
 def test_meaning_shows_no_hidden_tool() -> None:

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+import regex
 
 from catalog.domain.errors import InvalidInput
 from catalog.search.request import Outcome
@@ -39,6 +40,18 @@ def test_no_fit_is_no_match() -> None:
 def test_an_invalid_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(InvalidInput, match="pattern: not a regular expression"):
         match(pattern)
+
+
+def test_a_pattern_that_would_take_gigabytes_is_refused_before_it_is_compiled() -> None:
+    with pytest.raises(InvalidInput, match="repeats too much"):
+        match("(?:(?:a{99}){99}){999}")
+
+
+def test_no_pattern_is_kept_after_its_search() -> None:
+    """Compiled patterns can be large, and the package would keep hundreds."""
+    match("^mcp__jira")
+    assert not regex._main._cache  # type: ignore[attr-defined]
+    assert not regex._main._locale_sensitive  # type: ignore[attr-defined]
 
 
 def test_a_pattern_that_would_hang_is_refused_in_time() -> None:

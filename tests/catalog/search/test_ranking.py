@@ -110,10 +110,33 @@ class TestOverlap:
         kept = search("create issue repository", ranker="overlap", max_results=50)
         assert {hit.score for hit in kept.hits} == {7.0, 6.0, 4.0}
 
-    @pytest.mark.parametrize("text", ["getforecast", "`getForecast`", '"getForecast"'])
-    def test_the_name_itself_wins_by_a_hundred(self, text: str) -> None:
+    @pytest.mark.parametrize("text", ["getforecast", "`getForecast`", "(getForecast)", "**getForecast**."])
+    def test_the_name_itself_wins_by_a_hundred_once(self, text: str) -> None:
         (first,) = search(text, ranker="overlap", explained=True).hits
-        assert points(first)["getforecast", "name"] == 100
+        assert points(first) == {(text, "exact name"): 100, ("getforecast", "name"): 3}
+        assert first.score == 103
+
+    def test_a_qualified_name_gets_the_hundred_too(self) -> None:
+        (first,) = search("mcp__weather__getForecast", ranker="overlap").hits
+        assert first.score == 100
+
+    def test_a_name_of_many_words_is_first_all_the_same(self) -> None:
+        named = " ".join(["ab"] * 40)
+        tools = [make_tool(1, "s", named), make_tool(2, "s", "abab", "ab")]
+        assert names(search(named, compile_tools(tools), ranker="overlap"))[0] == f"mcp__s__{named}"
+
+
+@pytest.mark.parametrize("ranker", ["bm25f", "keyword", "overlap"])
+class TestEveryWordCounts:
+    def test_known_word_behind_many_unknown_ones_is_found(self, ranker: str) -> None:
+        text = " ".join(f"zq{number}" for number in range(90)) + " forecast"
+        assert len(text) <= 500
+        assert names(search(text, ranker=ranker)) == ["mcp__weather__getForecast"]
+
+    def test_stop_words_beside_unknown_ones_find_nothing(self, ranker: str) -> None:
+        outcome = search("frobnicate the a of", ranker=ranker)
+        assert (outcome.outcome, outcome.unmatched_terms) == ("no_match", ("frobnicate",))
+        assert names(search("of the", ranker=ranker))
 
 
 @pytest.mark.parametrize("ranker", ["keyword", "overlap"])

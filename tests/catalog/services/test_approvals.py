@@ -13,6 +13,7 @@ from catalog.access import Role
 from catalog.domain.choices import Approval, Quarantine
 from catalog.domain.definitions import Definition
 from catalog.domain.errors import Conflict, NotAllowed, NotFound
+from catalog.domain.limits import REVISIONS_OF_A_TOOL
 from catalog.models import Change, Decision, Policy, Server, Tool, ToolRevision
 from catalog.selectors import review
 from catalog.selectors.preview import Proposal, preview
@@ -167,7 +168,7 @@ class TestApproving:
     ) -> None:
         define(make_server(), **{f"tool{number}": "one" for number in range(count)})
         seen = dict(Tool.objects.values_list("qualified_name", "digest"))
-        with django_assert_num_queries(16):
+        with django_assert_num_queries(15):
             settled = approvals.approve_tools(seen=seen, actor=ADMIN)
         assert settled.count == count
         assert settled.change is not None
@@ -336,13 +337,13 @@ class TestReview:
     def test_form_that_a_change_is_measured_from_is_never_pruned(self) -> None:
         server = make_server()
         define(server, a="first")
-        for number in range(history.KEEP_REVISIONS + 3):
+        for number in range(REVISIONS_OF_A_TOOL + 3):
             define(server, a=f"form {number}")
         history.prune(now=timezone.now())
         (found,) = review.describe_tools(list(Tool.objects.select_related("server")))
         assert found.before is not None
         assert found.before.definition["description"] == "first"
-        assert ToolRevision.objects.count() == history.KEEP_REVISIONS + 1
+        assert ToolRevision.objects.count() == REVISIONS_OF_A_TOOL + 1
 
 
 class TestFollowing:

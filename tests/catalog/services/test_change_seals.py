@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from django.db.models import F
 from pytest_django import Settings
 
-from catalog.models import Change, LastSeal
+from catalog.models import Change, Heartbeat, LastSeal
 from catalog.services import change_seals
 from catalog.tasks import seal_changes
 from tests.rows import make_change
@@ -26,11 +26,11 @@ def fill(count: int = 6) -> None:
     seal_changes()
 
 
-def verify() -> tuple[int, str]:
+def verify(*options: str) -> tuple[int, str]:
     """The command's exit code and what it says."""
     out = StringIO()
     try:
-        call_command("verify_changes", stdout=out)
+        call_command("verify_changes", *options, stdout=out)
     except SystemExit as end:
         return int(str(end.code)), out.getvalue()
     return 0, out.getvalue()
@@ -105,6 +105,39 @@ def test_tampering_is_told(what: str) -> None:
     assert told in said
     seal_changes()
     assert verify()[0] == 1
+
+
+def take_all_seals_off() -> None:
+    """As whoever can write to the database may try, to have an altered record sealed anew."""
+    Change.objects.update(seal_number=None, seal="")
+    LastSeal.objects.all().delete()
+    Change.objects.filter(name="thing-3").delete()
+    Change.objects.filter(name="thing-1").update(actor="eve")
+
+
+def test_record_without_its_seals_is_not_sealed_anew() -> None:
+    fill()
+    take_all_seals_off()
+    seal_changes()
+    assert not Change.objects.exclude(seal_number=None).exists()
+    code, said = verify()
+    assert code == 1
+    assert "there are no seals any more" in said
+
+
+def test_seal_that_was_kept_tells_of_a_record_that_was_sealed_anew() -> None:
+    fill()
+    kept = LastSeal.objects.get().seal
+    make_change()
+    seal_changes()
+    assert verify("--after", kept)[0] == 0
+    take_all_seals_off()
+    Heartbeat.objects.all().delete()  # and with it the note that there were seals
+    seal_changes()
+    assert verify()[0] == 0
+    code, said = verify("--after", kept)
+    assert code == 1
+    assert "the seal given is not among those of the record" in said
 
 
 def test_forged_number_does_not_hide_a_change() -> None:

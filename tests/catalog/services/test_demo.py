@@ -15,6 +15,7 @@ def test_fills_a_new_instance() -> None:
     assert Tool.objects.count() >= 150
     assert sum(Tool.objects.values_list("chars", flat=True)) / 4 > 40_000
     assert Server.objects.get(transport="stdio").name == "workshop"
+    assert list(Tool.objects.filter(mark_count__gt=0).values_list("qualified_name", flat=True)) == []
 
 
 def test_second_time_does_nothing() -> None:

@@ -41,6 +41,11 @@ class TestRequest:
         requested = {jobs.request_job(kind=REFRESH, subject=7).pk for _ in range(5)}
         assert len(requested) == 1
 
+    def test_asking_again_keeps_the_place_among_those_that_wait(self) -> None:
+        first, second = (jobs.request_job(kind=REFRESH, subject=subject) for subject in (7, 8))
+        assert jobs.request_job(kind=REFRESH, subject=7) == first
+        assert woken(timezone.now()) == [first.pk, second.pk]
+
     def test_request_while_one_runs_waits_for_its_own_turn(self) -> None:
         first = jobs.request_job(kind=REFRESH, subject=7)
         assert jobs.claim_job(job_id=first.pk, holder="worker-a")
@@ -52,7 +57,8 @@ class TestRequest:
     def test_request_brings_a_waiting_retry_forward_and_a_sweep_does_not(self) -> None:
         job = jobs.request_job(kind=REFRESH, subject=7)
         Job.objects.filter(pk=job.pk).update(run_after=timezone.now() + timedelta(hours=1))
-        assert jobs.ensure_job(kind=REFRESH, subject=7) == job
+        jobs.ensure_job(kind=REFRESH, subject=7)
+        assert Job.objects.get() == job
         assert jobs.claim_job(job_id=job.pk, holder="worker-a") is None
         assert jobs.request_job(kind=REFRESH, subject=7) == job
         assert jobs.claim_job(job_id=job.pk, holder="worker-a") is not None

@@ -1,19 +1,27 @@
 """A refresh stores what a server lists, keeps the last good catalog when it fails, and leaves a record."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from cryptography.fernet import Fernet
+from django.db import connection
 from django.utils import timezone
 from pytest_django import Settings
 
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, FailureCode, Listing, Rejected, UpstreamFailure
+from catalog.domain.definitions import Definition
+from catalog.domain.limits import REJECTED_OF_A_RUN, REJECTED_OF_A_RUN_BYTES
+from catalog.domain.marking import Mark, mark_definition
 from catalog.models import Job, RefreshRun, Server, Tool
-from catalog.models.jobs import JobKind
-from catalog.services import connections, jobs, refresh
+from catalog.models.jobs import JobKind, JobState
+from catalog.services import connections, history, jobs, marks, refresh, server_settings, snapshots
+from catalog.services.changes import COMMAND_LINE
 from tests.rows import make_server
+from tests.sessions.api.calling import make_agent
 
 pytestmark = pytest.mark.django_db
 
@@ -68,6 +76,33 @@ class TestSuccess:
         record = run(stdio_server(), lists("a", rejected=(Rejected("b", "no schema"),)))
         assert record.rejected == [{"name": "b", "why": "no schema"}]
 
+    def test_of_many_rejected_definitions_some_are_kept_and_the_rest_counted(self) -> None:
+        many = tuple(Rejected(f"tool {number}", "no schema") for number in range(9_999))
+        record = run(stdio_server(), lists("a", rejected=many))
+        assert len(record.rejected) == REJECTED_OF_A_RUN
+        assert record.rejected_count == 9_999
+
+    def test_rejected_definitions_are_bounded_in_bytes_too(self) -> None:
+        wordy = tuple(Rejected("t" * 128, "😀" * 500) for _ in range(100))
+        record = run(stdio_server(), lists("a", rejected=wordy))
+        assert len(json.dumps(record.rejected, ensure_ascii=False).encode()) < REJECTED_OF_A_RUN_BYTES * 1.1
+        assert (record.rejected_count, len(record.rejected) > 10) == (100, True)
+
+    def test_only_what_the_listing_masked_is_marked_as_masked(self) -> None:
+        definitions = tuple(
+            {"name": name, "description": "Uses •••.", "inputSchema": {"type": "object"}}
+            for name in ("masked", "own")
+        )
+        run(stdio_server(), lambda *_, **__: Listing(definitions, masked=frozenset({"masked"})))
+        assert dict(Tool.objects.values_list("name", "mark_count")) == {"masked": 1, "own": 0}
+
+    def test_what_it_leaves_behind_is_pruned_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(history, "GONE_TOOLS_OF_A_SERVER", 1)
+        server = stdio_server()
+        for names in (("a", "b", "c"), ("d",)):
+            run(server, lists(*names))
+        assert server.tools.count() == 2
+
     def test_index_is_asked_to_follow_only_when_something_changed(self) -> None:
         server = stdio_server()
         run(server, lists("a"))
@@ -76,6 +111,67 @@ class TestSuccess:
         index_jobs.delete()
         run(server, lists("a"))
         assert index_jobs.count() == 0
+
+
+class TestLongWork:
+    """Definitions are looked over before the transaction: it holds the catalog, and SQLite's one writer."""
+
+    @pytest.fixture
+    def looked_over(self, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+        """For each definition that was looked over, whether a transaction was open inside the test's own."""
+        seen: list[bool] = []
+        outside = len(connection.savepoint_ids)
+
+        def look(definition: Definition, **options: bool) -> Sequence[Mark]:
+            seen.append(len(connection.savepoint_ids) > outside)
+            return mark_definition(definition, **options)
+
+        monkeypatch.setattr(marks, "mark_definition", look)
+        return seen
+
+    def test_refresh(self, looked_over: list[bool]) -> None:
+        server = stdio_server()
+        run(server, lists("a", "b"))
+        run(server, lists("a", "b", "c"))
+        assert looked_over == [False] * 3
+
+    def test_import_of_a_file(self, looked_over: list[bool]) -> None:
+        snapshots.import_snapshots(
+            definitions_by_server={"one": [{"name": "a"}], "two": [{"name": "a"}]}, actor=COMMAND_LINE
+        )
+        assert looked_over == [False] * 2
+
+    def test_snapshot_by_rest(self, looked_over: list[bool]) -> None:
+        admin = make_agent(admin=True)
+        admin.post("/servers", {"name": "own", "tools": [{"name": "a"}]}, status=201)
+        assert looked_over == [False]
+        tools = [{"name": "a", "description": "Other."}, {"name": "b"}]
+        assert admin.call("PATCH", "/servers/own", {"tools": tools}).json()["tools"] == 2
+        assert looked_over == [False] * 3
+
+    def test_tools_from_before_there_were_marks(self, looked_over: list[bool]) -> None:
+        run(stdio_server(), lists("a"))
+        Tool.objects.update(mark_count=None)
+        assert marks.look_over_unmarked() == 1
+        assert looked_over == [False] * 2
+        assert Tool.objects.get().mark_count == 0
+
+
+class TestServerDeletedWhileItIsAsked:
+    @pytest.mark.parametrize("answer", [lists("a"), fails])
+    def test_refresh_ends_without_a_record(self, answer: Callable[..., Listing]) -> None:
+        server = stdio_server()
+
+        def delete_and_answer(connection: Connection, **limits: object) -> Listing:
+            server_settings.delete_server(server=server, actor=COMMAND_LINE)
+            return answer(connection, **limits)
+
+        job = refresh.request_refresh(server=server)
+        refresh_it = partial(refresh.run_refresh, list_tools=delete_and_answer)
+        assert jobs.run_job(job_id=job.pk, holder="worker", handlers={JobKind.REFRESH_SERVER: refresh_it})
+        job.refresh_from_db()
+        assert (job.state, job.attempts, job.error) == (JobState.DONE, 1, "")
+        assert not RefreshRun.objects.exists()
 
 
 class TestFailure:
@@ -186,3 +282,49 @@ class TestDue:
         handlers = {JobKind.REFRESH_SERVER: lambda held: refresh.run_refresh(held, list_tools=fails)}
         assert jobs.run_job(job_id=job.pk, holder="worker", handlers=handlers)
         assert not RefreshRun.objects.exists()
+
+
+class TestSilentServers:
+    """Servers that hold a worker's thread until their time is over leave threads for the others."""
+
+    @staticmethod
+    def ask(count: int, **values: object) -> list[int]:
+        return [refresh.request_refresh(server=stdio_server(**values)).pk for _ in range(count)]
+
+    @staticmethod
+    def woken() -> set[int]:
+        now = timezone.now()
+        return {pk for pk, _ in jobs.take_wakeable(now=now, held_back=refresh.find_held_back(now=now))}
+
+    SILENT = {"failures": 1, "last_error_code": "connect_timeout", "last_refreshed_at": timezone.now()}
+    GOOD = {"last_refreshed_at": timezone.now()}
+
+    def test_those_that_timed_out_take_half_of_the_threads(self) -> None:
+        silent = self.ask(16, **self.SILENT)
+        good = self.ask(3, **self.GOOD)
+        assert self.woken() == {*silent[:4], *good}
+        assert self.woken() == set()
+
+    def test_the_next_is_asked_when_one_has_ended(self) -> None:
+        silent = self.ask(6, **self.SILENT)
+        assert self.woken() == set(silent[:4])
+        for job_id in silent[:4]:
+            jobs.claim_job(job_id=job_id, holder="worker")
+        Job.objects.update(woken_at=None)
+        assert self.woken() == set()
+        Job.objects.filter(pk=silent[1]).update(state="done", held_by="", held_until=None)
+        assert self.woken() == {silent[4]}
+
+    def test_those_never_reached_leave_threads_for_the_known_ones(self) -> None:
+        new = self.ask(16)
+        good = self.ask(5, **self.GOOD)
+        assert self.woken() == {*new[:6], *good}
+
+    def test_new_ones_have_threads_beside_those_that_timed_out(self) -> None:
+        silent = self.ask(16, **self.SILENT)
+        new = self.ask(5)
+        assert self.woken() == {*silent[:4], *new[:2]}
+
+    def test_refreshes_that_fail_at_once_are_not_held_back(self) -> None:
+        failing = self.ask(10, **{**self.SILENT, "last_error_code": "refused"})
+        assert self.woken() == set(failing)

@@ -1,9 +1,14 @@
-"""How often a server is refreshed."""
+"""What changes a server: how often it is refreshed, and where it is."""
+
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from catalog.access import Role
+from catalog.domain.choices import Transport
+from catalog.domain.connection import FailureCode
+from catalog.domain.dialects import ServerEntry
 from catalog.domain.errors import InvalidInput, NotAllowed
 from catalog.models import Change, Server
 from catalog.services import servers
@@ -39,3 +44,26 @@ def test_viewer_may_not() -> None:
         servers.set_refresh_interval(
             server=make_server(), seconds=60, actor=Actor(label="v", role=Role.VIEWER)
         )
+
+
+@pytest.mark.parametrize(("url", "is_reset"), [("https://new.test/", True), ("https://old.test/", False)])
+def test_server_at_another_address_has_not_failed_yet(url: str, is_reset: bool) -> None:
+    failed: dict[str, Any] = {
+        "failures": 3,
+        "last_error_code": FailureCode.CONNECT_TIMEOUT,
+        "last_error": "It does not answer",
+        "stale_since": timezone.now(),
+    }
+    make_server(name="a", transport=Transport.HTTP, url="https://old.test/", **failed)
+    entry = ServerEntry(name="a", transport=Transport.HTTP, url=url)
+    servers.store_entry(entry=entry, actor=COMMAND_LINE)
+    row = Server.objects.values(*failed).get()
+    reset = {"failures": 0, "last_error_code": "", "last_error": "", "stale_since": None}
+    assert row == (reset if is_reset else failed)
+
+
+@pytest.mark.parametrize("name", ["..", "x/refresh", "~12"])
+def test_new_server_gets_no_name_that_cannot_be_addressed(name: str) -> None:
+    entry = ServerEntry(name=name, transport=Transport.HTTP, url="https://a.test/")
+    with pytest.raises(InvalidInput, match="named"):
+        servers.store_entry(entry=entry, actor=COMMAND_LINE)

@@ -49,6 +49,17 @@ def test_tools_settings_come_back() -> None:
     assert (row.loading, row.keywords, row.hidden) == ("defer", ["ticket"], False)
 
 
+def test_tool_that_got_the_name_later_is_left_alone() -> None:
+    server = make_server()
+    tool = make_tool(server=server, name="x")
+    tool_settings.change_tool(tool=tool, actor=COMMAND_LINE, hidden=True)
+    tool.delete()
+    again = make_tool(server=server, name="x", hidden=True)
+    with pytest.raises(Conflict, match="any more"):
+        undo_newest()
+    assert Tool.objects.get(pk=again.pk).hidden
+
+
 def test_policy_comes_back() -> None:
     policy = Policy.objects.get(slug="default")
     changed = {"mode": "auto", "threshold": 5, "visible": []}
@@ -65,6 +76,27 @@ def test_what_changed_since_is_left_alone() -> None:
     servers.set_defer_loading(server=server, defer_loading=False, actor=COMMAND_LINE)
     with pytest.raises(Conflict, match="github has changed since"):
         undo.undo_change(change=first, actor=COMMAND_LINE)
+
+
+def test_later_change_of_a_policy_is_left_alone_and_told() -> None:
+    policy = Policy.objects.get(slug="default")
+    policies.change_policy(policy=policy, changed={"mode": "auto", "max_results": 7}, actor=COMMAND_LINE)
+    first = Change.objects.get()
+    policies.change_policy(policy=policy, changed={"mode": "off"}, actor=Actor("ann", Role.EDITOR))
+    with pytest.raises(Conflict, match="default has changed since: mode by ann"):
+        undo.undo_change(change=first, actor=COMMAND_LINE)
+    policy.refresh_from_db()
+    assert (policy.mode, policy.max_results, policy.version) == ("off", 7, 3)
+
+
+def test_change_of_a_policy_is_undone_beside_a_later_one_of_another_field() -> None:
+    policy = Policy.objects.get(slug="default")
+    policies.change_policy(policy=policy, changed={"mode": "auto"}, actor=COMMAND_LINE)
+    first = Change.objects.get()
+    policies.change_policy(policy=policy, changed={"max_results": 7}, actor=COMMAND_LINE)
+    undo.undo_change(change=first, actor=COMMAND_LINE)
+    policy.refresh_from_db()
+    assert (policy.mode, policy.max_results) == ("always", 7)
 
 
 @pytest.mark.parametrize("subject", [Subject.SERVER, Subject.TOOL, Subject.POLICY])

@@ -22,6 +22,8 @@ SLACK_SECONDS = 8.0
         ("goes_in_a_circle", FailureCode.REPEATED_CURSOR, "the same cursor twice"),
         ("describes_at_length", FailureCode.TOO_LARGE, "sent more than 16.8 MB"),
         ("never_ends_its_line", FailureCode.TOO_LARGE, "sent more than 16.8 MB"),
+        ("floods_requests", FailureCode.TOO_MANY_MESSAGES, "more than 100 requests of its own"),
+        ("floods_notifications", FailureCode.TOO_MANY_MESSAGES, "more than 10000 notifications of its own"),
         ("spoils_its_json", FailureCode.NOT_MCP, "not valid JSON"),
         ("speaks_another_protocol", FailureCode.WRONG_PROTOCOL, "1999-12-31"),
     ],
@@ -55,6 +57,10 @@ def test_a_silent_server_is_given_up_in_time(
     assert failure.value.code is code
     assert words in failure.value.message
     roll_call.assert_all_dead()
+
+
+def test_a_server_may_ask_and_tell_a_little_before_it_answers(list_odd: ListOdd) -> None:
+    assert [tool["name"] for tool in list_odd("asks_a_little_first").definitions] == ["fine"]
 
 
 def test_a_command_that_is_not_there_is_named() -> None:

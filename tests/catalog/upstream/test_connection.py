@@ -4,6 +4,7 @@ import pytest
 
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, FailureCode, UpstreamFailure, resolve
+from catalog.domain.references import ReferenceRules
 
 ENVIRONMENT = {"TOKEN": "t0ken", "HOST": "example.org", "EMPTY": ""}
 
@@ -62,6 +63,36 @@ def test_the_services_own_secrets_cannot_be_sent_anywhere(name: str) -> None:
     with pytest.raises(UpstreamFailure, match="belongs to this service") as failure:
         resolve(Connection(Transport.HTTP, headers={"X": f"${{{name}:-no}}"}), {name: "canary"})
     assert "canary" not in str(failure.value)
+
+
+@pytest.mark.parametrize("name", ["POSTGRES_PASSWORD", "PGPASSWORD", "TOOLSEARCH_NODE", "PORT", "DEBUG"])
+def test_nor_can_its_other_settings(name: str) -> None:
+    with pytest.raises(UpstreamFailure, match="belongs to this service"):
+        resolve(Connection(Transport.HTTP, headers={"X": f"${{{name}}}"}), {name: "canary"})
+
+
+@pytest.mark.parametrize(("own", "value"), [("pa55", "pa55"), ("long-pa55word", "x-long-pa55word-x")])
+def test_a_variable_that_holds_a_secret_of_the_service_is_refused_whatever_its_name(
+    own: str, value: str
+) -> None:
+    rules = ReferenceRules(own_values=(own,))
+    with pytest.raises(UpstreamFailure, match="DB holds a secret of this service") as failure:
+        resolve(Connection(Transport.HTTP, headers={"X": "${DB}"}), {"DB": value}, rules)
+    assert own not in str(failure.value)
+    assert resolve(Connection(Transport.HTTP, url="${A}"), {"A": "my-pa55"}, rules).url == "my-pa55"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "is_allowed"),
+    [(("*",), True), ((), False), (("TOK*",), True), (("TOKEN",), True), (("tok*", "OKEN"), False)],
+)
+def test_only_allowed_names_are_filled_in(allowed: tuple[str, ...], is_allowed: bool) -> None:
+    given, rules = Connection(Transport.HTTP, url="${TOKEN:-x}"), ReferenceRules(allowed=allowed)
+    if is_allowed:
+        assert resolve(given, ENVIRONMENT, rules).url == "t0ken"
+        return
+    with pytest.raises(UpstreamFailure, match=r"The variable TOKEN .*TOOLSEARCH_REFERENCES"):
+        resolve(given, ENVIRONMENT, rules)
 
 
 def test_a_connection_shows_names_but_no_values() -> None:

@@ -173,3 +173,22 @@ def test_the_fast_check_agrees_with_the_official_one(schema: dict[str, Any]) -> 
     except SchemaError:
         is_valid = False
     assert (schema_problem(schema) is None) is is_valid, json.dumps(schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"required": [{"a": number} for number in range(8_000)]}, "a list of too many objects"),
+        ({"dependentRequired": {"anyOf": [{"a": number} for number in range(8_000)]}}, "too many objects"),
+        ({"enum": [1, "a"] * 5_000}, "texts and numbers together"),
+        ({"properties": {f"p{number}": {} for number in range(6_000)}}, "more than 5,000 objects and lists"),
+    ],
+)
+def test_a_schema_that_takes_long_to_check_is_kept_out_unchecked(schema: dict[str, Any], words: str) -> None:
+    """Lists without repeats were compared item by item: the first took half a minute."""
+    assert words in why_unfit(inputSchema={"type": "object", **schema})
+
+
+def test_long_lists_of_texts_or_numbers_are_no_trouble() -> None:
+    schema = {"type": "object", "properties": {"a": {"enum": [f"v{number}" for number in range(9_000)]}}}
+    assert judge_definitions([{"name": "t", "inputSchema": schema}])[0]

@@ -35,6 +35,13 @@ def fail_at(
     return failure.value
 
 
+@pytest.mark.parametrize("name", ["Host", "hOST", ":authority", "Transfer-Encoding", "Content-Length"])
+def test_a_stored_header_that_would_lead_elsewhere_is_never_sent(web: Web, name: str) -> None:
+    failure = fail_at(f"http://127.0.0.1:{web.port}/mcp", headers={name: "evil.test"})
+    assert failure.code is FailureCode.INVALID_ADDRESS
+    assert f"The header {name} is set by HTTP itself" in failure.message
+
+
 @pytest.mark.parametrize("transport", [Transport.HTTP, Transport.SSE])
 @pytest.mark.parametrize(
     ("path", "code", "words"),

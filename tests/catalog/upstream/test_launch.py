@@ -1,13 +1,16 @@
 """What may run on our machine, and what it gets to know."""
 
 import json
+import os
 import sys
 from dataclasses import replace
 
 import pytest
 
 from catalog import upstream
+from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, FailureCode, Limits, Rules, StdioRules, UpstreamFailure
+from catalog.upstream.launch import prepare_launch
 from tests.catalog.upstream.conftest import odd_connection
 
 LISTED = frozenset({sys.executable})
@@ -33,6 +36,13 @@ def test_a_command_off_the_list_does_not_run() -> None:
 def test_a_command_on_the_list_runs() -> None:
     rules = Rules(stdio=StdioRules(allowed_commands=LISTED))
     assert upstream.list_tools(odd_connection("is_fine"), limits=Limits(), rules=rules).definitions
+
+
+def test_the_list_says_which_program_and_not_what_it_does() -> None:
+    """As the pages on operations and security say: what a listed launcher is told to run is not judged."""
+    rules = StdioRules(allowed_commands=frozenset({"sh"}))
+    connection = Connection(Transport.STDIO, command="sh", args=("-c", "id"), env={"npm_config_x": "1"})
+    assert prepare_launch(connection, rules, os.environ).args == ("-c", "id")
 
 
 @pytest.mark.parametrize(

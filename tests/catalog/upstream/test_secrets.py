@@ -9,7 +9,9 @@ import pytest
 from catalog import upstream
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, FailureCode, Limits, UpstreamFailure
-from catalog.upstream.masking import present, secrets_of
+from catalog.domain.definitions import Definition
+from catalog.domain.marking import mark_definition
+from catalog.upstream.masking import mask_within, present, secrets_in_texts, secrets_of
 from tests.catalog.upstream.conftest import AT_HOME, odd_connection
 from tests.catalog.upstream.web import Web, run_web
 
@@ -104,6 +106,79 @@ def test_a_server_may_be_called_like_its_argument_but_tell_no_secret() -> None:
     listing = upstream.list_tools(connection, limits=Limits(), rules=AT_HOME)
     assert listing.server_name == "is_fine"
     assert listing.instructions == "My token is •••."
+
+
+@pytest.mark.parametrize("token", [CANARY, 'canary "\\n1234'])
+def test_a_secret_in_a_definition_is_masked_and_marked(token: str) -> None:
+    connection = odd_connection("lists_its_secret", env={"API_TOKEN": token, "MODE": "production"})
+    listing = upstream.list_tools(connection, limits=Limits(), rules=AT_HOME)
+    assert "canary" not in str(listing)
+    wire, fine = listing.definitions
+    assert (wire["name"], wire["title"]) == ("use", "Use •••")
+    assert wire["description"] == "Sends ••• at production from []."
+    assert wire["inputSchema"]["properties"] == {
+        "a": {"type": "string", "description": "not •••", "enum": ["•••", 1]}
+    }
+    assert listing.masked == {"use"}
+    marks = mark_definition(Definition.from_wire(wire), is_masked=True)
+    fields = {mark.field for mark in marks if mark.kind == "secret"}
+    assert {"description", "title", "_meta.note"} <= fields
+    assert mark_definition(Definition.from_wire(fine)) == ()
+
+
+def test_a_tool_whose_name_or_keys_hold_a_secret_is_kept_out() -> None:
+    connection = odd_connection("lists_its_secret", env={"API_TOKEN": CANARY})
+    listing = upstream.list_tools(connection, limits=Limits(), rules=AT_HOME)
+    rejected = dict(listing.rejected)
+    assert list(rejected) == ["bad-•••", "named-•••", "keyed", "requiring"]
+    for name in ("named-•••", "keyed", "requiring"):
+        assert rejected[name] == "its name or the name of a parameter holds a secret of its server"
+
+
+@pytest.mark.parametrize(
+    ("connection", "is_masked"),
+    [
+        (Connection(Transport.STDIO, env={"MODE": "production"}), False),
+        (Connection(Transport.STDIO, env={"BASE": "https://api.example.com/v1"}), False),
+        (Connection(Transport.STDIO, env={"ROOT": "/srv/files"}), False),
+        (Connection(Transport.STDIO, args=("--mode", "production"), env={"X": "1234567"}), False),
+        (Connection(Transport.HTTP, headers={"Accept": "application/json"}), False),
+        (Connection(Transport.HTTP, headers={"X-MCP-Tools": "create_issue"}), False),
+        (Connection(Transport.HTTP, headers={"X-MCP-Tools": "create_issue,Get-Issue"}), False),
+        (Connection(Transport.STDIO, env={"ENABLED_TOOLS": "create_issue"}), False),
+        (Connection(Transport.STDIO, env={"ENABLED_TOOLS": "get_s3_object"}), False),
+        (Connection(Transport.HTTP, headers={"X-Api-Version": "2022-11-28"}), False),
+        (Connection(Transport.STDIO, env={"GITHUB_TOOLSETS": "issues repository pull_requests"}), False),
+        (Connection(Transport.STDIO, env={"OPTIONS": "mode=production --region=eu-west-1"}), False),
+        (Connection(Transport.STDIO, args=("--api-key=pr1vate-key",)), False),
+        (Connection(Transport.STDIO, args=("mcp-remote", "https://a.b/?tools=create_issue")), False),
+        (Connection(Transport.HTTP, url="https://a.b/mcp?tools=create_issue&mode=production"), False),
+        (Connection(Transport.HTTP, url="https://a.b/repository_pull_requests#production"), False),
+        (Connection(Transport.STDIO, env={"POSTGRES_PASSWORD": "postgres"}), False),
+        (Connection(Transport.STDIO, env={"DATABASE_URL": "postgres://postgres:postgres@db/app"}), False),
+        (Connection(Transport.STDIO, env={"DATABASE_URL": "postgres://postgres:pr0duction@db/app"}), True),
+        (Connection(Transport.HTTP, url="https://a.b/?token=production"), True),
+        (Connection(Transport.HTTP, url="https://a.b/?mode=pr0duction"), True),
+        (Connection(Transport.HTTP, url="https://production:a@a.b/"), True),
+        (Connection(Transport.STDIO, args=("https://a.b/?token=production",)), True),
+        (Connection(Transport.STDIO, env={"OPTIONS": "--password=production"}), True),
+        (Connection(Transport.STDIO, env={"OPTIONS": "--password production"}), True),
+        (Connection(Transport.STDIO, env={"GIVEN": "ghp_abcdefghijklmnop"}), True),
+        (Connection(Transport.STDIO, env={"LICENSE": "ABCD123_EFGH456"}), True),
+        (Connection(Transport.HTTP, headers={"X-Upstream": "Bearer production"}), True),
+        (Connection(Transport.STDIO, env={"PASSWORD": "production"}), True),
+        (Connection(Transport.STDIO, env={"MODE": "pr0duction"}), True),
+        (Connection(Transport.STDIO, args=("--token", "production")), True),
+        (Connection(Transport.HTTP, headers={"Authorization": "Bearer production"}), True),
+    ],
+)
+def test_plain_words_stay_in_definitions(connection: Connection, is_masked: bool) -> None:
+    text = (
+        "production pr0duction https://api.example.com/v1 /srv/files application/json 1234567 create_issue "
+        "Get-Issue issues repository pull_requests eu-west-1 --api-key ghp_abcdefghijklmnop "
+        "get_s3_object 2022-11-28 ABCD123_EFGH456 postgres_query"
+    )
+    assert (mask_within([text], secrets=secrets_in_texts(connection)) != [text]) == is_masked
 
 
 def test_a_secret_cut_by_the_end_of_the_tail_does_not_show_its_rest() -> None:

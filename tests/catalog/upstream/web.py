@@ -79,6 +79,15 @@ class Handler(BaseHTTPRequestHandler):
         while True:
             self.wfile.write(b"x" * 65536)
 
+    def answer_endless_requests(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        request = {"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {"messages": []}}
+        event = f"event: message\ndata: {json.dumps(request)}\n\n".encode()
+        while True:
+            self.wfile.write(event * 100)
+
     def answer_never(self) -> None:
         threading.Event().wait()
 

@@ -49,7 +49,7 @@ class TestLook:
         response = signed_in(Role.EDITOR).post(ticked(tools[:2]), {"loading": "always"}, headers=HTMX)
         page = visible_text(response)
         assert "<html" not in text_of(response)
-        assert "2,000 tokens, now 0" in page
+        assert "2,000 tokens of definitions, now 0" in page
         assert "2 tools flip." in page
         assert "github +2 – +2,000" in page
         assert not Tool.objects.exclude(loading=Loading.INHERIT).exists()
@@ -59,9 +59,9 @@ class TestLook:
         Tool.objects.filter(pk=tools[1].pk).update(loading="always", hidden=True)
         client = signed_in(Role.EDITOR)
         hidden = client.post(ticked(tools), {"visibility": "hidden"}, headers=HTMX)
-        assert "0 tokens, now 1,000" in visible_text(hidden)
+        assert "0 tokens of definitions, now 1,000" in visible_text(hidden)
         shown = client.post(ticked(tools), {"visibility": "shown"}, headers=HTMX)
-        assert "2,000 tokens, now 1,000" in visible_text(shown)
+        assert "2,000 tokens of definitions, now 1,000" in visible_text(shown)
 
     def test_tells_what_flips_under_each_policy(self, tools: list[Tool]) -> None:
         make_policy(slug="eager", mode="off")

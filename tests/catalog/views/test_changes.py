@@ -30,6 +30,15 @@ def test_shows_who_what_and_from_what_to_what() -> None:
 
 
 @pytest.mark.parametrize(
+    ("role", "sees_keys"), [(Role.VIEWER, False), (Role.EDITOR, False), (Role.ADMIN, True)]
+)
+@pytest.mark.parametrize("address", ["/changes/", "/changes/?subject=key", "/"])
+def test_changes_of_keys_are_for_who_may_see_keys(role: Role, sees_keys: bool, address: str) -> None:
+    make_change(subject=Subject.KEY, name="robot-key", after={"prefix": "canary"})
+    assert ("robot-key" in text_of(signed_in(role).get(address))) == sees_keys
+
+
+@pytest.mark.parametrize(
     ("query", "found"),
     [
         ("actor=ada", ["one", "two"]),
@@ -118,7 +127,9 @@ class TestUndo:
         assert server.enabled
         again = client.post(f"/changes/{change.pk}/undo/", {"next": "//evil.example/"}, follow=True)
         assert again.redirect_chain == [("/changes/", 302)]
-        assert f"Nothing was undone: {server.name} has changed since." in visible_text(again)
+        assert f"Nothing was undone: {server.name} has changed since: enabled by editor" in visible_text(
+            again
+        )
 
     def test_others_are_refused(self, client: Client) -> None:
         address = f"/changes/{make_change().pk}/undo/"
@@ -145,7 +156,7 @@ def test_costs_the_same_queries_for_many(django_assert_num_queries: DjangoAssert
         make_change(before={"a": number})
     client = signed_in(Role.VIEWER)
     client.get("/changes/")
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(9):
         client.get("/changes/")
 
 

@@ -1,7 +1,9 @@
 """Editing policies in the console: preview, save, versions, new ones, deleting."""
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from catalog.access import Role
 from catalog.forms.policies import PolicyForm
@@ -10,6 +12,8 @@ from catalog.models.jobs import JobKind
 from catalog.selectors.facts import read_policy
 from catalog.services import decisions, policies
 from catalog.services.changes import COMMAND_LINE
+from sessions.reading import offers
+from sessions.reading.tool_lists import Standing
 from tests.pages import HTMX, broken_rules, signed_in, text_of, visible_text
 from tests.rows import make_key, make_policy, make_server, make_tool
 
@@ -136,11 +140,44 @@ class TestPreview:
         response = signed_in(Role.EDITOR).post(PREVIEW, values_of(default(), mode="off"), headers=HTMX)
         page = visible_text(response)
         assert "<html" not in text_of(response)
-        assert "1,000 tokens, now 0" in page
+        now = Standing(offers.offer_of_policy(default().pk)).tokens()["sent"]
+        assert f"1,000 tokens, now {now}" in page
         assert "1 tool flips." in page
         assert "github +1 – +1,000" in page
         assert "mcp__github__read loads: search is off in this policy" in page
         assert default().mode == "always"
+
+    def test_says_what_agents_would_pay_search_tool_and_prompt_included(self) -> None:
+        make_tool(server=make_server(name="github"), name="read", description="x" * 3994)
+        decisions.bring_up_to_date()
+        proposed = values_of(default(), prompt_budget_tokens="0", max_results="50")
+        page = visible_text(signed_in(Role.EDITOR).post(PREVIEW, proposed, headers=HTMX))
+        now = Standing(offers.offer_of_policy(default().pk)).tokens()["sent"]
+        policies.change_policy(
+            policy=default(), changed={"prompt_budget_tokens": 0, "max_results": 50}, actor=COMMAND_LINE
+        )
+        then = Standing(offers.offer_of_policy(default().pk)).tokens()["sent"]
+        assert now > then > 0
+        assert f"{then} tokens, now {now} Nothing flips" in page
+
+    def test_reads_no_definition_that_the_process_knows(self) -> None:
+        make_tool(server=make_server(name="github"), name="read")
+        decisions.bring_up_to_date()
+        client, proposed = signed_in(Role.EDITOR), values_of(default(), mode="off")
+        client.post(PREVIEW, proposed, headers=HTMX)
+        with CaptureQueriesContext(connection) as queries:
+            client.post(PREVIEW, proposed, headers=HTMX)
+        assert not [query for query in queries if "output_schema" in query["sql"]]
+
+    def test_warns_where_deferring_would_cost_more_than_it_saves(self) -> None:
+        make_tool(server=make_server(name="github"), name="read", description="Read.")
+        Policy.objects.update(mode="off")
+        decisions.bring_up_to_date()
+        warning = "Deferring costs more than it saves here"
+        client = signed_in(Role.EDITOR)
+        proposed = values_of(default(), mode="always")
+        assert warning in visible_text(client.post(PREVIEW, proposed, headers=HTMX))
+        assert warning not in visible_text(client.post(PREVIEW, values_of(default()), headers=HTMX))
 
     def test_draws_the_curve_with_the_present_value(self) -> None:
         make_tool(name="read", description="x" * 3994)

@@ -107,7 +107,7 @@ class TestSaving:
     def test_keeps_runs_and_leads_back(self, policy: Policy) -> None:
         sent = {
             "policy": "default",
-            "query": "send message",
+            "query": "send to a channel",
             "expected": ["mcp__slack__send_message"],
             "others": "list_channels,",
             "next": "/console/?q=send",
@@ -117,7 +117,7 @@ class TestSaving:
         assert response.headers["Location"] == "/console/?q=send"
         saved = SavedQuery.objects.get()
         assert saved.expected == ["mcp__slack__send_message", "mcp__slack__list_channels"]
-        assert "Saved “send message”. It passes." in visible_text(client.get(PAGE))
+        assert "Saved “send to a channel”. It passes." in visible_text(client.get(PAGE))
         assert SavedRun.objects.get().queries == 1
 
     @pytest.mark.parametrize("target", ["https://elsewhere.example/", "//elsewhere.example", ""])
@@ -193,3 +193,37 @@ def test_overview_and_its_part_tell_that_a_query_fails(policy: Policy) -> None:
     saved_runs.run_policy(policy)
     assert "Saved queries 1 of 1 fails" in visible_text(client.get("/"))
     assert "Saved queries 1 of 1 fails" in visible_text(client.get("/", headers=HTMX))
+
+
+class TestTwoEditors:
+    """Who saves a query that another saved meanwhile is told, and changes nothing."""
+
+    def save_from_a_form(self, version: str, expected: str) -> str:
+        sent = {"policy": "default", "query": "send message", "expected": expected, "version": version}
+        return visible_text(signed_in(Role.EDITOR).post("/console/saved/save/", sent, follow=True))
+
+    def test_later_save_of_an_older_form_is_refused(self, policy: Policy) -> None:
+        opened = saved_queries.version_of(None)
+        save(policy, expected="list_channels")
+        page = self.save_from_a_form(opened, "mcp__slack__send_message")
+        assert "Not saved" in page
+        assert "mcp__slack__list_channels" in page
+        assert SavedQuery.objects.get().expected == ["mcp__slack__list_channels"]
+
+    def test_form_that_is_up_to_date_is_saved(self, policy: Policy) -> None:
+        opened = saved_queries.version_of(save(policy, expected="list_channels"))
+        assert "Saved" in self.save_from_a_form(opened, "mcp__slack__send_message")
+        assert SavedQuery.objects.get().expected == ["mcp__slack__send_message"]
+
+    def test_form_has_the_version(self, policy: Policy) -> None:
+        version = saved_queries.version_of(save(policy))
+        page = text_of(signed_in(Role.EDITOR).get("/console/?q=send+message"))
+        assert f'name="version" value="{version}"' in page
+
+
+@pytest.mark.django_db(transaction=True, serialized_rollback=True)
+def test_query_is_saved_in_a_transaction_of_its_own() -> None:
+    """Where no test's transaction stands around it."""
+    make_tool(server=make_server(name="slack"), name="send_message")
+    policy = Policy.objects.get(slug="default")
+    assert save(policy).expected == ["mcp__slack__send_message"]

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from catalog.views.schema_tree import MAX_DEPTH, MAX_NODES, Node, grow_tree
+from catalog.domain.limits import SCHEMA_TREE_LEVELS, SCHEMA_TREE_NODES
+from catalog.views.schema_tree import Node, grow_tree
 
 
 def only(schema: dict[str, Any], **rest: Any) -> Node:
@@ -65,9 +66,9 @@ def test_depth_and_breadth_are_bounded() -> None:
     node, depth = grow_tree(deep)[0], 1
     while node.children:
         node, depth = node.children[0], depth + 1
-    assert depth == MAX_DEPTH
+    assert depth == SCHEMA_TREE_LEVELS
     wide: dict[str, Any] = {"properties": {f"p{number}": {} for number in range(1000)}}
-    assert len(grow_tree(wide)) == MAX_NODES
+    assert len(grow_tree(wide)) == SCHEMA_TREE_NODES
 
 
 def test_list_of_lists_without_end_is_cut() -> None:
@@ -80,4 +81,4 @@ def test_list_of_lists_without_end_is_cut() -> None:
 def test_nodes_are_bounded_over_the_whole_tree() -> None:
     wide: dict[str, Any] = {"type": "object", "properties": {f"p{number}": {} for number in range(100)}}
     tree = grow_tree({"properties": {f"o{number}": wide for number in range(100)}})
-    assert sum(1 + len(node.children) for node in tree) == MAX_NODES
+    assert sum(1 + len(node.children) for node in tree) == SCHEMA_TREE_NODES

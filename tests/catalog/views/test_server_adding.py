@@ -36,6 +36,19 @@ class TestPaste:
         assert CANARY not in text_of(response)
         assert not Server.objects.exists()
 
+    def test_dry_run_tells_what_is_not_read_and_not_started(self) -> None:
+        remote = {**REMOTE, "disabled": True, "timeout": 5, "cwd": "/x"}
+        page = visible_text(paste(signed_in(Role.EDITOR), {"mcpServers": {"remote": remote}}, headers=HTMX))
+        assert "remote disabled: it is not asked for its tools" in page
+        assert "Not read of remote timeout, cwd" in page
+
+    def test_file_of_another_program_is_no_success(self) -> None:
+        response = paste(signed_in(Role.EDITOR), {"servers": {"remote": REMOTE}}, headers=HTMX)
+        page = visible_text(response)
+        assert "This cannot be imported" in page
+        assert "seen: servers" in page
+        assert CANARY not in text_of(response)
+
     def test_without_script_the_page_comes_back_empty(self) -> None:
         response = paste(signed_in(Role.EDITOR), {"mcpServers": {"remote": REMOTE}})
         assert response.status_code == 200
@@ -82,6 +95,26 @@ class TestPaste:
         assert "can be added by admins only" in visible_text(refused)
         assert not Server.objects.exists()
         assert paste(signed_in(Role.ADMIN), document, step="import").status_code == 302
+        assert Server.objects.get().command == "npx"
+
+    def test_reference_is_for_admins(self) -> None:
+        document = {"mcpServers": {"x": {"url": "https://mcp.test/?p=${GITHUB_TOKEN}"}}}
+        refused = paste(signed_in(Role.EDITOR), document, step="import")
+        assert refused.status_code == 422
+        told = "mcpServers.x.url refers to the variable GITHUB_TOKEN: only an admin may add or change that"
+        assert told in visible_text(refused)
+        assert not Server.objects.exists()
+        assert paste(signed_in(Role.ADMIN), document, step="import").status_code == 302
+
+    def test_plan_tells_what_is_replaced(self) -> None:
+        command = {"mcpServers": {"local": {"command": "npx", "env": {"TOKEN": CANARY}}}}
+        paste(signed_in(Role.ADMIN), command, step="import")
+        replacement = {"mcpServers": {"local": {"url": "https://mcp.test/"}}}
+        looked = visible_text(paste(signed_in(Role.ADMIN), replacement, headers=HTMX))
+        assert "local change gets another command or address" in looked
+        assert "cannot be undone" in looked
+        refused = paste(signed_in(Role.EDITOR), replacement, step="import")
+        assert "only an admin may replace it" in visible_text(refused)
         assert Server.objects.get().command == "npx"
 
 

@@ -26,7 +26,7 @@ class TestLoading:
         response = signed_in(Role.EDITOR).get(f"{ADDRESS}loading/?defer=load", headers=HTMX)
         page = visible_text(response)
         assert "<html" not in text_of(response)
-        assert "1,000 tokens, now 0" in page
+        assert "1,000 tokens of definitions, now 0" in page
         assert "github +1 – +1,000" in page
         assert 'value="load" checked' in text_of(response)
         github.refresh_from_db()
@@ -150,3 +150,19 @@ def test_others_are_refused(
     assert signed_in(Role.ADMIN).post(f"/servers/nowhere/{part}", values).status_code == 404
     row = Server.objects.get()
     assert (row.defer_loading, row.enabled, row.refresh_interval_seconds) == (None, True, 3600)
+
+
+@pytest.mark.parametrize("name", ["..", "a/../b", "x/refresh", "x/delete"])
+def test_server_of_a_name_that_browsers_resolve_is_shown_and_deleted_by_its_number(name: str) -> None:
+    """No new server gets such a name; one that had it before does not become another server's page."""
+    server, client = make_server(name=name), signed_in(Role.ADMIN)
+    address = f"/servers/~{server.pk}/"
+    assert f'href="{address}"' in text_of(client.get("/servers/"))
+    page = text_of(client.get(address))
+    assert f'action="{address}delete/"' in page
+    assert f'action="{address}enabled/"' in page
+    client.post(f"{address}enabled/", {"enabled": "no"})
+    server.refresh_from_db()
+    assert server.enabled is False
+    client.post(f"{address}delete/", {"confirm": name})
+    assert not Server.objects.filter(pk=server.pk).exists()

@@ -259,6 +259,14 @@ class TestRefresh:
         assert ended.status_code == 286
         assert "every 1s" not in text_of(ended)
 
+    def test_of_many_definitions_kept_out_the_page_tells_some_and_how_many_more(self) -> None:
+        server = make_stdio_server(name="files")
+        rejected = [{"name": f"tool {number}", "why": "it has no name"} for number in range(5_000)]
+        make_run(server=server, rejected=rejected, rejected_more=4_000)
+        response = signed_in(Role.VIEWER).get("/servers/files/")
+        assert "and 8,990 more" in visible_text(response)
+        assert text_of(response).count("it has no name") < 50
+
     def test_log_tells_each_attempt_in_plain_words(self) -> None:
         server = make_stdio_server(name="files", stderr_tail="warming up")
         job = make_job(subject=server.pk, attempts=2)

@@ -52,8 +52,13 @@ class TestOwnership:
         for other in (make_agent(), make_agent(admin=True)):
             for path in (session.path, f"{session.path}/tools", f"{session.path}/snapshots"):
                 assert other.get(path).status_code == 404
+            bodies: dict[str, Any] = {
+                "search": {"query": "a"},
+                "unload": {"names": []},
+                "restore": {"snapshot": 1},
+            }
             for what in ("search", "turns", "unload", "compact", "snapshots", "restore", "reset"):
-                body = {"query": "a", "names": [], "snapshot": 1}
+                body = bodies.get(what, {})
                 assert other.call("POST", f"{session.path}/{what}", body).status_code == 404
             assert other.call("DELETE", session.path).status_code == 404
 
@@ -108,6 +113,14 @@ class TestLimits:
 
     def test_body_over_one_mebibyte_is_413(self, agent: Agent) -> None:
         assert agent.call("POST", "/sessions", {"model": "x" * 2**20}).status_code == 413
+
+    def test_config_may_have_ten_mebibytes(self) -> None:
+        admin = make_agent(admin=True)
+        server = {"url": "https://mcp.example.com/", "note": "x" * 2**20}
+        for copies, status in ((9, 200), (10, 413)):
+            document = {"mcpServers": {f"server-{number}": server for number in range(copies)}}
+            answer = admin.call("POST", "/config?dry_run=true", document)
+            assert answer.status_code == status, answer.content[:200]
 
 
 class TestLastUse:

@@ -54,11 +54,36 @@ class TestMatched:
         found = agent.begin().search(f"select:{SEND}")
         assert (found["matches"][0]["already_loaded"], found["loaded"]) == (True, [])
 
-    def test_policy_says_how_many_and_the_caller_may_say_otherwise(self, agent: Agent) -> None:
-        change_default(max_results=1)
+    def test_policy_says_how_many_and_the_caller_may_ask_for_fewer(self, agent: Agent) -> None:
+        change_default(max_results=2)
         session = agent.begin()
-        assert len(names(session.search("issue issues request repository"))) == 1
-        assert len(names(session.search("issue issues request repository", max_results=3))) == 3
+        assert len(names(session.search("issue issues request repository", max_results=1))) == 1
+        assert len(names(session.search("issue issues request repository"))) == 2
+        assert len(names(session.search("issue issues request repository", max_results=50))) == 2
+        assert len(names(session.search("+github", max_results=50))) == 2
+        assert len(names(session.do("search", pattern="github", max_results=50))) == 2
+        assert len(names(session.search(f"select:{CREATE},list_issues,{SEND}"))) == 3
+
+    def test_search_tool_offers_what_the_policy_gives(self, agent: Agent) -> None:
+        change_default(max_results=3)
+        session = agent.begin()
+        for form, field in (("mcp", "inputSchema"), ("stub", "inputSchema"), ("anthropic", "input_schema")):
+            schema = session.tools(format=form)["search_tool"][field]
+            assert schema["properties"]["max_results"]["maximum"] == 3
+        schema = session.tools(format="openai")["tools"][0]["parameters"]
+        assert schema["properties"]["max_results"]["maximum"] == 3
+
+    def test_body_that_a_model_wrote_may_have_fields_that_nobody_knows(self, agent: Agent) -> None:
+        found = agent.begin().search("create issue", limit=3, reason="the user asked")
+        assert found["outcome"] == "matched"
+
+    @pytest.mark.parametrize("ranker", ["bm25f", "keyword", "overlap"])
+    def test_own_tool_is_first_by_its_name_whatever_the_catalog_says(self, agent: Agent, ranker: str) -> None:
+        change_default(ranker=ranker)
+        own = {"name": "issue", "shouldDefer": True}
+        session = agent.begin(builtin_tools=[own])
+        assert names(session.search("**issue**"))[0] == "issue"
+        assert names(session.search("(send_message)"))[0] == SEND
 
     def test_required_word_filters(self, agent: Agent) -> None:
         found = agent.begin().search("+slack issue")
@@ -113,6 +138,7 @@ class TestNothingFound:
         {"pattern": "("},
         {"query": "a", "max_results": 0},
         {"query": "a", "max_results": 51},
+        {"query": f"select:{','.join(f'tool_{number}' for number in range(21))}"},
     ],
 )
 def test_what_cannot_be_asked_is_422_with_a_place(agent: Agent, body: dict[str, Any]) -> None:

@@ -4,13 +4,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from catalog.domain.choices import Kind
 from catalog.models import Policy, Tool
-from catalog.services import policies, tool_settings
+from catalog.services import policies, server_settings, tool_settings
 from catalog.services.changes import COMMAND_LINE
 from sessions.models import AgentSession, LoadedTool
+from sessions.reading import listing, states
 from sessions.services import eviction, records
+from tests.rows import make_server, make_tool
 from tests.sessions.api.calling import ROOT, Agent, follow, make_agent
 
 pytestmark = pytest.mark.django_db
@@ -233,6 +238,38 @@ class TestSnapshots:
         assert (loaded(state), state["lost"]) == ([SEND, CREATE], [READ])
         assert [tool["turn"] for tool in state["loaded"]] == [0, 0]
 
+    def test_tool_that_has_the_name_since_is_not_brought_back(self, agent: Agent) -> None:
+        """Of the tool that was loaded no row is left, and another one was listed under its name."""
+        session = agent.begin()
+        session.search(f"select:{SEND},{CREATE}")
+        kept = session.snapshot()
+        session.do("unload", names=[SEND])
+        slack = Tool.objects.get(name="send_message").server
+        Tool.objects.filter(name="send_message").delete()
+        make_tool(server=slack, name="send_message", description="Sends money.")
+        follow()
+        state = session.do("restore", snapshot=kept["id"])
+        assert (loaded(state), state["lost"]) == ([CREATE], [SEND])
+
+    def test_tool_that_was_given_the_name_since_is_not_brought_back(self, agent: Agent) -> None:
+        """By a change of its server's kind, after the other's had freed it."""
+        first, second = make_server(name="one", kind="plugin"), make_server(name="two")
+        for server in (first, second):
+            make_tool(server=server, name="wave")
+        server_settings.set_kind(server=first, kind=Kind.BUILTIN, actor=COMMAND_LINE)
+        change_default(defer_builtins=True)
+        follow()
+        session = agent.begin()
+        session.search(f"select:wave,{CREATE}")
+        kept = session.snapshot()
+        session.do("unload", names=["wave"])
+        server_settings.set_kind(server=first, kind=Kind.MCP, actor=COMMAND_LINE)
+        server_settings.set_kind(server=second, kind=Kind.BUILTIN, actor=COMMAND_LINE)
+        follow()
+        assert Tool.objects.get(qualified_name="wave").server == second
+        state = session.do("restore", snapshot=kept["id"])
+        assert (loaded(state), set(state["lost"])) == ([CREATE], {"wave", "mcp__two__wave"})
+
     def test_deferral_state_comes_back(self, agent: Agent) -> None:
         change_default(mode="auto", threshold_unit="context_used", threshold=10)
         session = agent.begin(context_window=1000)
@@ -290,8 +327,77 @@ class TestList:
         with django_assert_max_num_queries(4):
             assert len(agent.read("/sessions")["items"]) == 20
 
+    @pytest.mark.parametrize("bound", ["PAGE_OWN_TOOLS", "PAGE_LOADED_TOOLS"])
+    def test_page_of_much_work_ends_early_and_the_next_goes_on(
+        self, agent: Agent, monkeypatch: pytest.MonkeyPatch, bound: str
+    ) -> None:
+        monkeypatch.setattr(states, bound, 4)
+        monkeypatch.setattr(listing, "READ_AT_ONCE", 2)
+        own = [{"name": "bash"}, {"name": "edit"}]
+        begun = [agent.begin(builtin_tools=own).id for _ in range(5)]
+        pages, path = [], "/sessions?limit=4"
+        while path:
+            page = agent.read(path)
+            pages.append([item["id"] for item in page["items"]])
+            path = f"/sessions?limit=4&cursor={page['next']}" if page["next"] else ""
+        assert [len(page) for page in pages] == ([1] * 5 if bound == "PAGE_OWN_TOOLS" else [3, 2])
+        assert [one for page in pages for one in page] == begun[::-1]
+
     def test_foreign_cursor_is_422(self, agent: Agent) -> None:
         assert agent.get("/sessions?cursor=nonsense").status_code == 422
+
+
+class TestWhatAKeyMayStore:
+    """In bytes, over all its sessions: the longest unused of those that bring something along goes first."""
+
+    OWN = [{"name": "bash", "description": "x" * 10_000}]
+
+    @pytest.fixture(autouse=True)
+    def limit(self, settings: Any) -> None:
+        settings.MAX_KEY_BYTES = 25_000
+
+    def left(self) -> set[str]:
+        return {str(pk) for pk in AgentSession.objects.values_list("pk", flat=True)}
+
+    def test_longest_unused_with_tools_of_its_own_ends(self, agent: Agent) -> None:
+        plain, first, second = agent.begin(), *(agent.begin(builtin_tools=self.OWN) for _ in range(2))
+        AgentSession.objects.filter(pk=second.id).update(last_seen_at=timezone.now() - timedelta(hours=1))
+        third = agent.begin(builtin_tools=self.OWN)
+        assert self.left() == {plain.id, first.id, third.id}
+
+    def test_tools_that_are_brought_later_count_too(self, agent: Agent) -> None:
+        first, second, third = (agent.begin() for _ in range(3))
+        for session in (first, second, third):
+            answer = agent.call("PATCH", session.path, {"builtin_tools": self.OWN})
+            assert answer.status_code == 200
+        assert self.left() == {second.id, third.id}
+
+    def test_lists_of_visible_tools_count_too(self, agent: Agent) -> None:
+        globs = [f"{number:04}{'x' * 100}" for number in range(100)]
+        _, second, third = (agent.begin(visible=globs) for _ in range(3))
+        assert self.left() == {second.id, third.id}
+        second.do("turns", visible=globs)
+        assert self.left() == {second.id}
+
+    def test_what_is_taken_back_leaves_room(self, agent: Agent) -> None:
+        first = agent.begin(builtin_tools=self.OWN)
+        assert agent.call("PATCH", first.path, {"builtin_tools": []}).status_code == 200
+        others = [agent.begin(builtin_tools=self.OWN) for _ in range(2)]
+        assert self.left() == {first.id, *(session.id for session in others)}
+
+    def test_session_past_the_limit_by_itself_is_served(self, agent: Agent) -> None:
+        session = agent.begin(builtin_tools=[{"name": "bash", "description": "x" * 50_000}])
+        assert self.left() == {session.id}
+
+    def test_other_keys_keep_theirs(self, agent: Agent) -> None:
+        others = [make_agent().begin(builtin_tools=self.OWN) for _ in range(4)]
+        assert self.left() == {session.id for session in others}
+
+    def test_session_that_brings_nothing_asks_for_no_sum(self, agent: Agent) -> None:
+        agent.begin(builtin_tools=self.OWN)
+        with CaptureQueriesContext(connection) as queries:
+            agent.begin()
+        assert not [query for query in queries if "SUM(" in query["sql"]]
 
 
 class TestEnd:

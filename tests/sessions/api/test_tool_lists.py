@@ -9,6 +9,8 @@ import pytest
 from catalog.models import Policy, Tool
 from catalog.services import policies, tool_settings
 from catalog.services.changes import COMMAND_LINE
+from sessions.domain import list_warnings
+from tests.rows import make_server, make_tool
 from tests.sessions.api.calling import Agent, follow, make_agent
 
 pytestmark = pytest.mark.django_db
@@ -251,3 +253,41 @@ class TestPolling:
         policy = policies.create_policy(wanted={"slug": "fresh", "mode": "off"}, actor=COMMAND_LINE)
         listed = make_agent(policy=policy).read("/policies/fresh/tools")
         assert names(listed["tools"]) == ALL
+
+
+class TestWarnings:
+    COSTS_MORE = "Deferring costs more than it saves here: "
+    FORMS = ("mcp", "stub", "anthropic", "openai", "auto", "anthropic&hosted=true", "openai&hosted=true")
+
+    @pytest.mark.parametrize("form", FORMS)
+    def test_small_catalog_is_told_that_deferring_costs_more(self, agent: Agent, form: str) -> None:
+        listed = agent.begin().tools(format=form)
+        of_policy = agent.read(f"/policies/default/tools?format={form}")
+        assert listed["tokens"]["saved"] < 0 or "hosted" in form
+        told = [text for text in listed["warnings"] if text.startswith(self.COSTS_MORE)]
+        assert bool(told) is (listed["tokens"]["saved"] < 0)
+        assert of_policy["warnings"] == listed["warnings"]
+
+    @pytest.mark.parametrize("form", FORMS)
+    def test_nothing_to_warn_of_is_an_empty_list(self, agent: Agent, form: str) -> None:
+        make_tool(server=make_server(name="large"), name="large", input_schema={"title": "x" * 4000})
+        follow()
+        assert agent.begin().tools(format=form)["warnings"] == []
+        change_default(mode="off")
+        assert agent.begin().tools(format=form)["warnings"] == []
+
+    def test_limit_of_the_anthropic_api_is_told(self, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(list_warnings, "ANTHROPIC_MOST_DEFERRED", 4)
+        make_tool(server=make_server(name="large"), name="large", input_schema={"title": "x" * 4000})
+        follow()
+        session = agent.begin()
+        warning = "6 tools are deferred; the Anthropic API searches 4 at most."
+        assert session.tools(format="anthropic")["warnings"] == [warning]
+        assert session.tools(format="anthropic", hosted="true")["warnings"] == [warning]
+        assert session.tools(format="mcp")["warnings"] == []
+
+    def test_answer_with_warnings_stays_unchanged(self, agent: Agent) -> None:
+        path = f"{agent.begin().path}/tools"
+        listed = agent.get(path)
+        assert listed.json()["warnings"]
+        assert agent.get(path, If_None_Match=listed["ETag"]).status_code == 304

@@ -2,15 +2,16 @@
 
 import gzip
 import json
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sessions.domain import pieces
-from sessions.domain.columns import CHUNK_TOOLS, Column
-from sessions.domain.pieces import Piece, Writer
-from sessions.domain.wire import ToolText, write_text
+from sessions.domain.columns import LARGEST_CHUNK_TOOLS, Column, cut
+from sessions.domain.pieces import Piece, PieceCache, Writer
+from sessions.domain.wire import Shape, ToolText, write_text
 
 
 def make_text(number: int) -> ToolText:
@@ -57,8 +58,50 @@ def test_list_has_commas_between_what_is_not_empty() -> None:
     assert pieces.join(writer.finish()) == b"[1,2,3]"
 
 
+class TestPieceCache:
+    def write(self, cache: PieceCache, *names: str) -> list[Piece]:
+        return [cache.find(name, lambda: "x" * 1000) for name in names]
+
+    def test_longest_unused_goes_first(self) -> None:
+        cache = PieceCache(2 * (1000 + pieces.PIECE_BYTES))
+        a, b = self.write(cache, "a", "b")
+        assert self.write(cache, "a") == [a]
+        self.write(cache, "c")
+        assert self.write(cache, "a") == [a]
+        assert self.write(cache, "b") != [b]
+
+    def test_compressed_form_is_counted(self) -> None:
+        cache = PieceCache(10_000)
+        (piece,) = self.write(cache, "a")
+        before = cache.bytes
+        assert cache.bytes == before
+        pieces.gzip([piece])
+        assert cache.bytes == before + len(piece.deflated)
+
+    def test_piece_that_is_compressed_after_it_went_counts_for_nothing(self) -> None:
+        cache = PieceCache(1000 + pieces.PIECE_BYTES)
+        gone, _ = self.write(cache, "a", "b")
+        before = cache.bytes
+        pieces.gzip([gone])
+        assert cache.bytes == before
+
+    def test_piece_larger_than_the_cache_is_written_and_not_kept(self) -> None:
+        cache = PieceCache(100)
+        assert self.write(cache, "a")[0].content == b"x" * 1000
+        assert cache.bytes == 0
+
+    def test_nothing_is_kept_past_the_bytes(self) -> None:
+        cache = PieceCache(20_000)
+        for piece in self.write(cache, *map(str, range(100))):
+            pieces.gzip([piece])
+            assert 0 <= cache.bytes <= 20_000
+
+
 class TestColumn:
-    TEXTS = [make_text(number) for number in range(2 * CHUNK_TOOLS + 5)]
+    TEXTS = [make_text(1_000 + number) for number in range(1_500)]
+
+    def make(self, texts: Iterable[ToolText], shape: Shape = "summary", most_bytes: int = 10**7) -> Column:
+        return Column(cut(texts), shape, PieceCache(most_bytes))
 
     def read(self, column: Column, others: dict[str, str] | None = None) -> list[dict[str, str]]:
         writer = Writer()
@@ -68,43 +111,43 @@ class TestColumn:
         listed: list[dict[str, str]] = json.loads(pieces.join(writer.finish()))
         return listed
 
-    def test_all_tools_in_order(self) -> None:
-        listed = self.read(Column(self.TEXTS, "summary"))
+    @pytest.mark.parametrize("most_bytes", [0, 10**7])
+    def test_all_tools_in_order(self, most_bytes: int) -> None:
+        listed = self.read(self.make(self.TEXTS, most_bytes=most_bytes))
         assert [tool["name"] for tool in listed] == [text.name for text in self.TEXTS]
-        assert listed[3]["description"] == "Does 3."
+        assert listed[3]["description"] == "Does 1003."
 
     def test_one_tool_differs_and_the_other_chunks_are_shared(self) -> None:
-        column = Column(self.TEXTS, "summary")
+        column = self.make(self.TEXTS)
         before = list(column.items())
-        name = self.TEXTS[CHUNK_TOOLS].name
+        name = self.TEXTS[700].name
         changed = list(column.items({name: ""}))
-        assert changed[0] is before[0]
-        assert changed[2] is before[2]
+        assert len(before) > 3
+        assert [one is other for one, other in zip(before, changed, strict=True)].count(False) == 1
         assert name not in [tool["name"] for tool in self.read(column, {name: ""})]
 
     def test_name_of_another_column_changes_nothing(self) -> None:
-        column = Column(self.TEXTS, "route")
-        assert list(column.items({"unknown": ""})) == list(column.items())
+        column = self.make(self.TEXTS, "route")
+        assert list(column.items({"unknown": "", "aaa": ""})) == list(column.items())
 
     def test_empty_column_is_an_empty_list(self) -> None:
-        assert self.read(Column([], "mcp")) == []
+        assert self.read(self.make([], "mcp")) == []
 
-    @given(st.sets(st.integers(0, 1500), max_size=900), st.sets(st.integers(0, 1500), max_size=900))
-    def test_changed_column_reads_like_a_new_one(self, before: set[int], after: set[int]) -> None:
-        texts = {number: make_text(10_000 + number) for number in before | after}
-        column = Column([texts[number] for number in sorted(before)], "summary")
-        self.read(column)
-        changed = column.change(
-            [texts[number] for number in before - after], [texts[number] for number in sorted(after - before)]
-        )
-        assert self.read(changed) == self.read(Column([texts[number] for number in sorted(after)], "summary"))
-        one = {texts[number].name: "" for number in sorted(after)[:1]}
-        assert len(self.read(changed, one)) == len(after) - len(one)
+    @given(st.sets(st.integers(0, 1499), max_size=900))
+    def test_any_tools_are_all_listed(self, numbers: set[int]) -> None:
+        texts = [self.TEXTS[number] for number in sorted(numbers)]
+        column = self.make(texts)
+        assert [tool["name"] for tool in self.read(column)] == [text.name for text in texts]
+        one = {text.name: "" for text in texts[:1]}
+        assert len(self.read(column, one)) == len(texts) - len(one)
 
-    def test_changed_column_shares_the_chunks_in_which_nothing_changed(self) -> None:
-        texts = [make_text(10_000 + number) for number in range(3 * CHUNK_TOOLS)]
-        column = Column(texts, "summary")
-        before = list(column.items())
-        after = list(column.change([texts[CHUNK_TOOLS]], []).items())
-        assert (after[0], after[2]) == (before[0], before[2])
-        assert after[1] is not before[1]
+    def test_columns_that_differ_in_a_tool_share_all_but_its_chunk(self) -> None:
+        cache = PieceCache(10**7)
+        before = list(Column(cut(self.TEXTS), "summary", cache).items())
+        less = [text for text in self.TEXTS if text is not self.TEXTS[700]]
+        after = list(Column(cut(less), "summary", cache).items())
+        assert len(set(map(id, before)) ^ set(map(id, after))) == 2
+
+    def test_no_chunk_is_endless(self) -> None:
+        texts = [text for text in self.TEXTS if not text.ends_chunk]
+        assert max(len(chunk.tools) for chunk in cut(texts)) == LARGEST_CHUNK_TOOLS

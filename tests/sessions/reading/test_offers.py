@@ -7,18 +7,33 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.domain.choices import Loading
+from catalog.domain.choices import Loading, Transport
+from catalog.domain.connection import Listing
+from catalog.domain.decide import decide
 from catalog.domain.definitions import Definition
-from catalog.models import DecidedList, Policy, Server, Tool
-from catalog.services import decisions, policies, server_settings, servers, tool_settings, tools
+from catalog.domain.facts import SessionFacts
+from catalog.models import DecidedList, Job, Policy, Server, Tool, ToolRevision
+from catalog.models.jobs import JobKind, JobState
+from catalog.selectors.facts import read_facts, read_policy
+from catalog.services import (
+    decisions,
+    jobs,
+    policies,
+    refresh,
+    server_settings,
+    servers,
+    tool_settings,
+    tools,
+)
 from catalog.services.changes import COMMAND_LINE
 from sessions.domain import pieces
+from sessions.domain.builtins import read_builtins
 from sessions.domain.formats import Discovered, Format, Hosted, ListForm
 from sessions.models import AgentSession
 from sessions.reading import decided, offers, tool_lists
-from sessions.reading.offer import Offer
+from sessions.reading.offer import RENDERED, Offer
 from sessions.reading.tool_lists import Standing
-from tests.rows import make_server, make_session, make_tool
+from tests.rows import make_policy, make_server, make_session, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -36,9 +51,7 @@ DERIVED = (
     "always",
     "deferred",
     "by_name",
-    "by_id",
     "by_server",
-    "names_by_own_name",
     "deferred_by_server",
     "deferred_servers",
     "all_chars",
@@ -118,8 +131,17 @@ def defer_server() -> None:
 
 
 def describe_server() -> None:
-    Server.objects.filter(name="github").update(description="Repositories and issues.")
-    set_keywords()
+    """What a refresh does that finds the same tools and other instructions."""
+    server = Server.objects.get(name="github")
+    Server.objects.filter(pk=server.pk).update(transport=Transport.STDIO, command="fixture")
+    revisions = ToolRevision.objects.filter(tool__server=server, tool__gone_at=None)
+    listed = {one.tool_id: one.definition for one in revisions.order_by("number")}
+    listing = Listing(tuple(listed.values()), (), instructions="Repositories and issues. More.")
+    job = refresh.request_refresh(server=server)
+    handlers = {
+        JobKind.REFRESH_SERVER: lambda held: refresh.run_refresh(held, list_tools=lambda *_, **__: listing)
+    }
+    assert jobs.run_job(job_id=job.pk, holder="worker", handlers=handlers)
 
 
 def hold_back_changed() -> None:
@@ -165,11 +187,18 @@ EDITS: tuple[Callable[[], None], ...] = (
 def derive_everything(offer: Offer) -> dict[str, Any]:
     shown = {name: getattr(offer, name) for name in DERIVED}
     shown["visible"] = sorted(offer.visible.ids.tolist())
+    shown["meant"] = offer.names_meant(["tool_1", "mcp__slack__tool_2", "unknown"])
     shown["prompt"] = offer.prompt("search_tools")
     found = Standing(offer, offer.deferred[1:3])
     for form in FORMS:
         shown[form.key] = pieces.join(tool_lists.render(found, form, session=None, version=1))
     return shown
+
+
+def drop_offers() -> None:
+    """And keep the definitions, so that those of equal offers are the same."""
+    offers._plain.clear()
+    offers._own.clear()
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -184,9 +213,30 @@ def test_offer_after_an_edit_equals_one_read_anew(
     decisions.bring_up_to_date()
     followed = derive_everything(offers.offer_of_policy(policy.pk))
     texts = {tool.name: tool.text for tool in before.tools}  # alive, so that equal ones are the same
-    offers._shelf.clear()
+    drop_offers()
     assert followed == derive_everything(offers.offer_of_policy(policy.pk))
     assert texts
+
+
+def test_new_instructions_alone_reach_every_process(policy: Policy) -> None:
+    before = offers.offer_of_policy(policy.pk)
+    describe_server()
+    assert Job.objects.filter(kind=JobKind.DECIDE, state=JobState.WAITING).exists()
+    decisions.bring_up_to_date()
+    followed = offers.offer_of_policy(policy.pk)
+    assert "Repositories and issues." in followed.prompt("search_tools")
+    assert followed.versions != before.versions
+    offers.forget()
+    assert offers.offer_of_policy(policy.pk).digest == followed.digest != before.digest
+
+
+def test_same_instructions_move_no_version(policy: Policy) -> None:
+    describe_server()
+    decisions.bring_up_to_date()
+    before = offers.offer_of_policy(policy.pk).versions
+    describe_server()
+    decisions.bring_up_to_date()
+    assert offers.offer_of_policy(policy.pk).versions == before
 
 
 def test_many_edits_one_after_the_other(policy: Policy) -> None:
@@ -194,7 +244,7 @@ def test_many_edits_one_after_the_other(policy: Policy) -> None:
         edit()
         decisions.bring_up_to_date()
         followed = derive_everything(offers.offer_of_policy(policy.pk))
-    offers._shelf.clear()
+    drop_offers()
     assert followed == derive_everything(offers.offer_of_policy(policy.pk))
 
 
@@ -206,7 +256,7 @@ def test_edit_of_what_is_not_sent_shares_everything(policy: Policy) -> None:
     after = offers.offer_of_policy(policy.pk)
     assert after.versions != before.versions
     assert after.tools is before.tools
-    assert after.columns is before.columns
+    assert after.chunks("deferred") is before.chunks("deferred")
 
 
 def test_only_the_touched_tools_are_read(
@@ -262,7 +312,103 @@ class TestOfferOfItsOwn:
         edit()
         decisions.bring_up_to_date()
         followed = derive_everything(offers.offer_of_session(session))
-        offers._shelf.clear()
-        offers._facts.clear()
+        drop_offers()
         assert followed == derive_everything(offers.offer_of_session(session))
         assert kept
+
+
+class TestWhatAProcessKeeps:
+    """Bytes are counted, not offers: the longest unused goes first."""
+
+    @pytest.fixture
+    def own(self, policy: Policy, monkeypatch: pytest.MonkeyPatch) -> offers._Shelf:
+        shelf = offers._Shelf(40_000)
+        monkeypatch.setattr(offers, "_own", shelf)
+        return shelf
+
+    def test_own_offers_stay_within_their_bytes(self, policy: Policy, own: offers._Shelf) -> None:
+        sessions = [make_session(policy=policy, visible=["github/*", f"x{number}"]) for number in range(20)]
+        made = [offers.offer_of_session(session) for session in sessions]
+        assert 0 < own.bytes <= 40_000
+        assert offers.offer_of_session(sessions[-1]) is made[-1]
+        assert offers.offer_of_session(sessions[0]) is not made[0]
+
+    def test_many_short_lists_take_the_room_of_few_long_ones(self, policy: Policy) -> None:
+        short = offers.offer_of_session(make_session(policy=policy, visible=["github/*"]))
+        definition = {"name": "bash", "description": "x" * 100_000}
+        long = offers.offer_of_session(make_session(policy=policy, builtin_tools=[definition]))
+        assert long.count_bytes() > short.count_bytes() + 100_000
+
+    def test_one_offer_larger_than_all_room_serves_while_it_is_used(
+        self, policy: Policy, own: offers._Shelf
+    ) -> None:
+        definition = {"name": "bash", "description": "x" * 100_000}
+        session = make_session(policy=policy, builtin_tools=[definition])
+        assert offers.offer_of_session(session) is offers.offer_of_session(session)
+
+    def test_crowd_of_sessions_leaves_the_offers_of_policies(
+        self, policy: Policy, own: offers._Shelf
+    ) -> None:
+        plain = offers.offer_of_policy(policy.pk)
+        for number in range(20):
+            offers.offer_of_session(make_session(policy=policy, visible=["github/*", f"x{number}"]))
+        assert offers.offer_of_policy(policy.pk) is plain
+
+    def test_session_that_sees_everything_shares_the_policys_lists(self, policy: Policy) -> None:
+        offer = offers.offer_of_session(make_session(policy=policy, visible=["*", "unknown"]))
+        assert offer.tools is offers.offer_of_policy(policy.pk).tools
+
+    def test_lists_of_the_same_tools_are_written_once(self, policy: Policy) -> None:
+        narrow = [make_session(policy=policy, visible=["github/*", f"x{number}"]) for number in range(5)]
+        first, *others = (offers.offer_of_session(session) for session in narrow)
+        pieces.join(tool_lists.render(Standing(first), ListForm(Format.ANTHROPIC), session=None, version=1))
+        before = RENDERED.bytes
+        for offer in others:
+            tool_lists.render(Standing(offer), ListForm(Format.ANTHROPIC), session=None, version=1)
+        assert RENDERED.bytes == before > 0
+
+
+class TestPolicyThatNoWorkerHasDecided:
+    """A session that begins at once sees what it will see when the worker has decided."""
+
+    @pytest.fixture
+    def undecided(self, policy: Policy) -> Policy:
+        return make_policy(slug="new", mode="auto", threshold_unit="context_percent", threshold=0)
+
+    @pytest.mark.parametrize(
+        "own", [{"builtin_tools": [{"name": "bash"}]}, {"visible": ["*_1", "*_2"]}, {"context_window": 1000}]
+    )
+    def test_own_offer_is_that_of_the_decided_policy(self, undecided: Policy, own: dict[str, Any]) -> None:
+        session = make_session(policy=undecided, **own)
+        early = offers.offer_of_session(session)
+        decisions.bring_up_to_date()
+        later = offers.offer_of_session(session)
+        assert early.is_active
+        assert {"mcp__github__tool_1", "mcp__slack__tool_2"} <= set(early.by_name)
+        assert derive_everything(early) | {"versions": later.versions} == derive_everything(later)
+        offers.forget()
+        anew = offers.offer_of_session(session)
+        assert (anew.digest, list(anew.by_name)) == (later.digest, list(later.by_name))
+
+
+@pytest.mark.parametrize("threshold", [1, 6, 7, 100])
+@pytest.mark.parametrize("visible", [None, ["github/*", "bash"], ["*_1", "read"]])
+def test_own_offer_is_what_the_rules_decide(
+    policy: Policy, threshold: int, visible: list[str] | None
+) -> None:
+    limit = {"mode": "auto", "threshold_unit": "tools", "threshold": threshold}
+    by_name = {"never_defer": ["tool_2"], "always_defer": ["slack/tool_3"]}
+    policies.change_policy(policy=policy, changed={**limit, **by_name}, actor=COMMAND_LINE)
+    load_always()
+    defer_server()
+    decisions.bring_up_to_date()
+    own: list[dict[str, Any]] = [{"name": "bash"}, {"name": "read", "shouldDefer": True}]
+    session = make_session(policy=policy, visible=visible, builtin_tools=own)
+    offer = offers.offer_of_session(session)
+    facts = [known.facts for known in read_facts(Tool.objects.listed())]
+    facts += [tool.facts for tool in read_builtins(own, taken=())]
+    seen = SessionFacts(visible=() if visible is None else (tuple(visible),))
+    expected = decide(facts, read_policy(Policy.objects.get(pk=policy.pk)), seen)
+    assert [(tool.name, tool.outcome, tool.reason) for tool in offer.tools] == [
+        (one.name, one.outcome, one.reason) for one in expected.decisions
+    ]

@@ -5,14 +5,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from catalog.models import Policy
-from sessions.models import ActivityHour, AgentSession, EventKind, SearchEvent, SessionEvent
-from sessions.services import events, eviction, lifecycle
-from tests.rows import make_event, make_session
+from sessions.models import ActivityHour, AgentSession, EventKind, Outcome, SearchEvent, SessionEvent
+from sessions.services import events, eviction, lifecycle, records
+from tests.rows import make_event, make_search, make_session
 from tests.sessions.api.calling import Agent, Conversation, fill_catalog, make_agent
 from tests.sessions.conftest import Recording
 
@@ -162,6 +162,30 @@ class TestForHowLong:
                 talk.do("turns")
         assert [event.turn for event in events_of(talk)] == [4, 5, 6]
 
+    def test_busy_session_keeps_its_latest_searches(
+        self, talk: Conversation, recording: Recording, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(events, "KEPT_SEARCHES", 2)
+        monkeypatch.setattr(events, "TRIM_EVERY", 1)
+        other = make_search(make_session())
+        for query in ("issue", "message", "file"):
+            with recording():
+                talk.search(query)
+        kept = SearchEvent.objects.order_by("at").exclude(pk=other.pk)
+        assert [search.query for search in kept] == ["message", "file"]
+        assert SearchEvent.objects.filter(pk=other.pk).exists()
+
+    def test_searches_are_cut_also_where_each_comes_with_an_event(
+        self, talk: Conversation, recording: Recording, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(events, "KEPT_SEARCHES", 2)
+        monkeypatch.setattr(events, "TRIM_EVERY", 2)
+        for number in range(8):
+            with recording():
+                talk.search("issue" if number % 2 else "file")
+                talk.do("turns")
+        assert SearchEvent.objects.count() <= 3
+
     def test_old_ones_go_with_the_searches(self, settings: Any) -> None:
         settings.KEEP_SEARCHES_DAYS = 7
         session, now = make_session(), timezone.now()
@@ -197,3 +221,21 @@ class TestActivity:
 def _reset_and_fail(session: AgentSession) -> None:
     lifecycle.reset(session=session)
     raise RuntimeError
+
+
+def test_searches_that_could_not_be_written_are_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process may have used their numbers meanwhile."""
+    session = make_session()
+    fields = {"turn": 0, "query": "q", "form": "keywords", "outcome": Outcome.MATCHED, "took_us": 1}
+    records.note_search(SearchEvent(session=session, at=timezone.now(), **fields))
+    with monkeypatch.context() as full:
+        full.setattr(events, "write", _refuse)
+        with pytest.raises(OperationalError), transaction.atomic():
+            records.write_notes()
+    others = [make_search(session, query="of another process") for _ in range(3)]
+    records.write_notes()
+    assert SearchEvent.objects.count() == len(others) + 1
+
+
+def _refuse(_measured: object) -> None:
+    raise OperationalError("database or disk is full")

@@ -135,10 +135,20 @@ class TestHits:
         assert "<html" not in text_of(response)
         assert 'id="console-results"' in text_of(response)
 
+    def test_policy_says_how_many_at_most(self) -> None:
+        server = make_server(name="many")
+        for number in range(9):
+            make_tool(server=server, name=f"paint_{number}", description="Paint a wall.")
+        response = ask("paint", limit="10")
+        assert len(names(response)) == 5
+        assert "5 results at most, as the policy says" in visible_text(response)
+        assert "as the policy says" not in visible_text(ask("paint", limit="5"))
+
     def test_number_of_queries_does_not_grow_with_the_hits(self, django_assert_num_queries: Any) -> None:
         server = make_server(name="many")
         for number in range(25):
             make_tool(server=server, name=f"paint_{number}", description="Paint a wall.")
+        Policy.objects.update(max_results=50)
         client = signed_in(Role.VIEWER)
         client.get("/console/?q=paint&limit=50", headers=HTMX)
         with django_assert_num_queries(FIXED_QUERIES):

@@ -50,7 +50,7 @@ class Command(BaseCommand):
         supervisor = Supervisor(parts_of(ROLES, host=listen_on, port=port), say=self._say)
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, lambda *_: supervisor.stop())
-        threading.Thread(target=self._announce, args=(address, sign_in), daemon=True).start()
+        threading.Thread(target=self._announce, args=(address,), daemon=True).start()
         nodes.tell_until(supervisor.stopping, ROLES)
         supervisor.run()
         self._say("up", "stopped")
@@ -63,17 +63,14 @@ class Command(BaseCommand):
         if with_demo and demo.load_demo():
             self._say("up", "loaded the demo catalog")
 
-    def _announce(self, address: str, sign_in: accounts.SignIn | None) -> None:
-        if not _wait_until_alive(f"{address}/healthz"):
-            return
-        self._say("up", f"toolsearch is ready at {address}")
-        if sign_in is not None:
-            self._say_sign_in(sign_in)
+    def _announce(self, address: str) -> None:
+        if _wait_until_alive(f"{address}/healthz"):
+            self._say("up", f"toolsearch is ready at {address}")
 
     def _say_sign_in(self, sign_in: accounts.SignIn) -> None:
-        self._say(
-            "up", f"first sign-in: user {sign_in.username}, password {sign_in.password} (change it after)"
-        )
+        """Once and before anything else can go wrong: it is kept nowhere."""
+        self._say("up", f"first sign-in: user {sign_in.username}, password {sign_in.password}")
+        self._say("up", "change that password after signing in (Account): whoever reads this log knows it")
 
     def _say(self, label: str, line: str) -> None:
         """One write per line: several threads share the terminal."""

@@ -3,6 +3,7 @@
 Each process of it calls in at ROLL_CALL, a port of the test, and holds that line until it dies.
 """
 
+import itertools
 import json
 import os
 import signal
@@ -54,7 +55,7 @@ def serve(list_page: Callable[[str | None], Reply], *, protocol: str = PROTOCOL)
     for line in sys.stdin:
         request = json.loads(line)
         method, identity = request.get("method"), request.get("id")
-        if identity is None:
+        if identity is None or method is None:
             continue
         if method == "initialize":
             say({"jsonrpc": "2.0", "id": identity, "result": greet(protocol)})
@@ -148,6 +149,13 @@ def has_a_bad_schema() -> None:
     )
 
 
+def nests_one_deep() -> None:
+    schema: dict[str, object] = {"type": "object"}
+    for _ in range(150):
+        schema = {"type": "object", "properties": {"a": schema}}
+    serve(one_page(FINE, {**FINE, "name": "deep", "inputSchema": schema}, {**FINE, "name": "last"}))
+
+
 def floods_stderr() -> None:
     def flood() -> None:
         while True:
@@ -155,6 +163,52 @@ def floods_stderr() -> None:
 
     threading.Thread(target=flood, daemon=True).start()
     serve(one_page(FINE))
+
+
+def flood_with(message: Reply) -> None:
+    """Greet, and then send the message without end, whatever is asked and answered."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request.get("method") == "initialize":
+            say({"jsonrpc": "2.0", "id": request["id"], "result": greet()})
+            break
+        if "id" in request:
+            error = {"code": -32601, "message": "Method not found"}
+            say({"jsonrpc": "2.0", "id": request["id"], "error": error})
+    for number in itertools.count():
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message, "id": number}) + "\n")
+
+
+def floods_requests() -> None:
+    flood_with({"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 1}})
+
+
+def floods_notifications() -> None:
+    message = json.dumps(
+        {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": 1}}
+    )
+    sys.stdin.readline()
+    while True:
+        sys.stdout.write(message + "\n")
+
+
+def asks_a_little_first() -> None:
+    """Chats before it answers, as servers may: a request, log lines, a ping."""
+
+    def list_page(cursor: str | None) -> Reply:
+        say({"jsonrpc": "2.0", "id": "r", "method": "roots/list"})
+        say({"jsonrpc": "2.0", "id": "p", "method": "ping"})
+        for number in range(200):
+            say(
+                {
+                    "jsonrpc": "2.0",
+                    "method": "notifications/message",
+                    "params": {"level": "info", "data": number},
+                }
+            )
+        return {"tools": [FINE]}
+
+    serve(list_page)
 
 
 def ends_on_an_unknown_question() -> None:
@@ -189,6 +243,29 @@ def fails_with_its_secret() -> None:
         elif "id" in request:
             error = {"code": -32000 - 50, "message": f"bad token {os.environ.get('API_TOKEN')}"}
             say({"jsonrpc": "2.0", "id": request["id"], "error": error})
+
+
+def lists_its_secret() -> None:
+    """The token in every text of a definition, and in definitions that are kept out."""
+    token = os.environ.get("API_TOKEN", "")
+    told = {
+        "name": "use",
+        "title": f"Use {token}",
+        "description": f"Sends {token} at {os.environ.get('MODE')} from {sys.argv[2:]}.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {"a": {"type": "string", "description": f"not {token}", "enum": [token, 1]}},
+        },
+        "_meta": {"note": token},
+    }
+    kept_out = (
+        {"name": f"bad-{token}", "inputSchema": {"type": token}},
+        {**told, "name": f"named-{token}"},
+        {**told, "name": "keyed", "inputSchema": {"type": "object", "properties": {token: {}}}},
+        {**told, "name": "requiring", "inputSchema": {"type": "object", "required": [f"a-{token}"]}},
+    )
+    fine = {**FINE, "description": "Hides ••• too.", f"x-{token}": token}
+    serve(one_page(told, *kept_out, fine))
 
 
 def lists_what_a_file_says() -> None:

@@ -1,0 +1,60 @@
+"""Bounds on work that a stranger's text can make large. This is the one place that says them.
+
+Each has its unit in its name and its reason beside it. `docs/operations.md` tells what happens past each.
+"""
+
+# Bodies of requests (`catalog/callers.py`).
+BODY_BYTES = 1024 * 1024  # a thousand built-in tools fit
+CONFIG_BODY_BYTES = 10 * 1024 * 1024  # a config file of many thousand servers
+
+# Patterns of a search (`catalog/domain/patterns.py`, `catalog/search/patterns.py`).
+PATTERN_NODES = 5_000  # that the engine lays out, at some 300 bytes each; honest patterns have a few hundred
+PATTERN_WORK_SECONDS = 0.3  # processor time of one search: an ordinary pattern takes less on a busy machine
+PATTERN_WAIT_SECONDS = 0.8  # the same by the clock, for a machine that has no time to give
+PATTERN_TEXT_SECONDS = 0.1  # for one text: what takes longer would take for ever on some other text
+
+# Lists of globs (`catalog/domain/globs.py`).
+GLOB_LIST_GLOBS = 1_000  # enough to name every tool of the largest servers
+GLOB_CHARS = 256  # twice the longest `server/tool` that people write
+GLOB_WILDCARDS = 16  # each makes a glob slower to match
+GLOB_WORK = 300  # of one list over all its globs: a third of a second for 10,000 tools at the worst
+GLOB_WORK_CONTAINED = 1  # of `*name*`; `name`, `name*` and `*name` cost nothing that counts
+GLOB_WORK_PATTERN = 5  # of any other glob
+GLOB_LISTS_KEPT = 128  # compiled: a list may have a quarter of a megabyte
+
+# Word differences (`catalog/views/word_diff.py`).
+DIFFERENCE_WORDS = 3_000  # of one field: nobody reads more words one by one
+DIFFERENCE_STEPS = 400_000  # of all comparisons of one page: a fifth of a second
+DIFFERENCE_CHARS = 20_000  # of one piece that is shown
+
+# Texts on pages (`toolsearch_site/templatetags/console.py`).
+UNSEEN_EXPLAINED_CHARS = 2_000  # of one text, each with its name: that is a hundred bytes of HTML each
+
+# Marking (`catalog/domain/marking/`).
+MARKING_CHARS = 200_000  # of one definition: what is longer is marked as not looked at to its end
+MARKING_PATH_LEVELS = 20  # of a mark's field: deeper places are told as where the depth begins
+MARKS_OF_A_DEFINITION = 50  # a reader has seen enough
+MARKING_FINDS = 100  # of one kind in one field: beyond, they are not counted
+
+# What servers and files give (`catalog/upstream/`).
+MESSAGE_LEVELS = 160  # of brackets in a message: the client's parser refuses one of 200
+MESSAGE_BRACKETS = 1_000_000  # in a message that is read for its depth: a fifth of a second
+SCHEMA_LEVELS = 128  # of objects and lists in a definition: past any that a model can fill in
+SCHEMA_NODES = 5_000  # objects and lists in a definition: a second of checking in the slowest draft
+SCHEMA_PAIRS = 200_000  # of items that a list without repeats is compared by: a fifth of a second
+
+# Schemas on pages and in advice (`catalog/views/schema_tree.py`, `catalog/domain/schema_advice.py`).
+SCHEMA_TREE_LEVELS = 8  # what a page can indent
+SCHEMA_TREE_NODES = 400  # what a page can show
+SCHEMA_ADVICE_NODES = 2_000  # schemas inside one schema that are looked at for advice
+
+# What a server may leave behind (`catalog/services/history.py`, `catalog/services/refresh.py`).
+GONE_TOOLS_OF_A_SERVER = 1_000  # that nobody has set anything on
+GONE_TOOLS_OF_A_SERVER_BYTES = 16 * 1024 * 1024  # with their revisions: as much as one listing may have
+REVISIONS_OF_A_TOOL = 50  # and the approved one where it is older
+OLD_REVISIONS_OF_A_SERVER_BYTES = (
+    32 * 1024 * 1024
+)  # beside the present and approved ones: twice what one listing may have
+RUNS_OF_A_SERVER = 500  # records of refreshes: three weeks at one an hour
+REJECTED_OF_A_RUN = 100  # an admin has seen what is wrong
+REJECTED_OF_A_RUN_BYTES = 64 * 1024  # names and reasons together

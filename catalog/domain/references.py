@@ -1,0 +1,90 @@
+"""References to variables of the environment, `${NAME}` and `${NAME:-default}`, in a server's settings."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Protocol
+
+from catalog.domain.problems import join_place
+
+REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+# Of the service itself, its database and its broker. No list of allowed names may contain these.
+OWN_VARIABLES = frozenset(
+    (
+        *("SECRET_KEY", "SECRET_KEY_FALLBACKS", "ALLOWED_HOSTS", "DEBUG", "PORT", "PASSWORD_SIGN_IN"),
+        *("DATABASE_URL", "CELERY_BROKER_URL", "CACHE_URL", "DJANGO_SETTINGS_MODULE"),
+        *("POSTGRES_PASSWORD", "PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE"),
+        *("REDIS_PASSWORD", "REDISCLI_AUTH", "RABBITMQ_DEFAULT_PASS"),
+    )
+)
+OWN_PREFIXES = ("TOOLSEARCH_", "OIDC_", "CELERY_")
+# A shorter secret of the service is looked for as a whole value only: as a part it would be in many words.
+SHORTEST_OWN_PART = 8
+
+
+class Settings(Protocol):
+    """What a server's settings consist of, stored or about to be."""
+
+    @property
+    def command(self) -> str: ...
+    @property
+    def args(self) -> tuple[str, ...]: ...
+    @property
+    def env(self) -> Mapping[str, str]: ...
+    @property
+    def url(self) -> str: ...
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ReferenceRules:
+    """Which variables a reference may stand for: names that match a glob, never what is the service's own.
+
+    `own_values` are the service's secrets: a variable that holds one is refused whatever its name.
+    """
+
+    allowed: tuple[str, ...] = ("*",)
+    own_values: tuple[str, ...] = ()
+
+    def why_refused(self, name: str) -> str | None:
+        """What is wrong with this name; None where a reference may have it."""
+        if name in OWN_VARIABLES or name.startswith(OWN_PREFIXES):
+            return f"the variable {name} belongs to this service: no server may use it"
+        if not any(fnmatchcase(name, glob) for glob in self.allowed):
+            return f"the variable {name} is not among those that servers may use here (TOOLSEARCH_REFERENCES)"
+        return None
+
+    def is_own_value(self, value: str) -> bool:
+        return any(
+            value == own or (len(own) >= SHORTEST_OWN_PART and own in value) for own in self.own_values if own
+        )
+
+
+def texts_of(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Every text of a server's settings that may hold a reference, with its place in them."""
+    yield "command", settings.command
+    for position, arg in enumerate(settings.args):
+        yield join_place("args", position), arg
+    yield from ((join_place("env", name), value) for name, value in settings.env.items())
+    yield "url", settings.url
+    yield from ((join_place("headers", name), value) for name, value in settings.headers.items())
+
+
+def names_in(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(found[1] for text in texts for found in REFERENCE.finditer(text))
+
+
+def names_of(settings: Settings) -> frozenset[str]:
+    return names_in(text for _, text in texts_of(settings))
+
+
+def new_references(given: Settings, stored: Settings | None) -> dict[str, list[str]]:
+    """Names by place, of each text that holds a reference and is not stored as it is at that place."""
+    known = dict(texts_of(stored)) if stored else {}
+    return {
+        place: sorted(names)
+        for place, text in texts_of(given)
+        if text != known.get(place) and (names := names_in([text]))
+    }

@@ -1,0 +1,24 @@
+from django.apps.registry import Apps
+from django.db import migrations
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+
+# What a policy had that nobody gave another; unset means the same. One that was edited keeps the number,
+# for its records name it.
+FORMER_DEFAULT = 200_000
+
+
+def unset(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    policies = apps.get_model("catalog", "Policy").objects
+    policies.filter(context_window=FORMER_DEFAULT, version=1).update(context_window=None)
+
+
+def fill(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
+    apps.get_model("catalog", "Policy").objects.filter(context_window=None).update(
+        context_window=FORMER_DEFAULT
+    )
+
+
+class Migration(migrations.Migration):
+    dependencies = [("catalog", "0010_allow_unset_context_window")]
+
+    operations = [migrations.RunPython(unset, fill)]

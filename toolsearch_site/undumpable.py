@@ -1,0 +1,28 @@
+"""Keeps other processes of the same user from reading this one: its environment, its memory, its open files.
+
+A stdio server runs as the same user as the worker that started it. Where the system is Linux, a process that
+is not dumpable has `/proc/PID/environ`, `mem` and `fd` closed to everybody but root, cannot be traced, and
+leaves no core file. Every process that holds a secret calls `make_undumpable` as it starts: a fork inherits
+it, an exec undoes it.
+
+As a program it runs a module that knows nothing of this: `undumpable.py MODULE [ARGUMENT…]`.
+"""
+
+import ctypes
+import runpy
+import sys
+from pathlib import Path
+
+PR_SET_DUMPABLE = 4
+
+
+def make_undumpable() -> None:
+    if sys.platform.startswith("linux"):  # other systems have no such switch
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    make_undumpable()
+    del sys.argv[0]
+    sys.path[0] = str(Path.cwd())  # as `python -m` has it, in place of this file's folder
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
