@@ -66,9 +66,8 @@ class Instance:
         assert found, f"no sign-in was printed:\n{self.output}"
         return found[1]
 
-    def wait_until_healthy(self) -> dict[str, Any]:
+    def wait_until_healthy(self) -> None:
         wait_for(lambda: self.health().get("status") == "ok", within_seconds=START_WITHIN_SECONDS, about=self)
-        return self.health()
 
     def health(self) -> dict[str, Any]:
         try:

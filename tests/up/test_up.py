@@ -52,8 +52,9 @@ print(*jobs.values_list("state", "attempts"), *tools.values_list("name"),
 class TestStart:
     def test_first_start_leaves_no_trace_and_the_second_finds_its_data(self, tmp_path: Path) -> None:
         with running_instance(tmp_path) as first:
-            health = first.wait_until_healthy()
-            assert set(health.values()) == {"ok"}
+            first.wait_until_healthy()
+            # The demo's own decisions are a worker's, and may still be under way.
+            wait_for(lambda: set(first.health().values()) == {"ok"}, within_seconds=60, about=first)
             wait_for(lambda: f"ready at {first.url}" in first.output, within_seconds=10, about=first)
             assert len(first.password) >= 12
             assert first.output.count(first.password) == 1
