@@ -1,4 +1,4 @@
-# What a newcomer needs: `make run` and `make test`. CI runs `make test` and `make check`.
+# What a newcomer needs: `make run` and `make test`. `.ci/run` runs `make test-all` and `make check`.
 PYTHON ?= python3
 BIN := .venv/bin
 # Many tests wait for processes, so more workers than cores pay. The order is that of tests/conftest.py.
@@ -8,14 +8,19 @@ PARALLEL ?= --numprocesses 4 --dist loadgroup --no-loadscope-reorder
 unexport PYTHONDONTWRITEBYTECODE
 SOURCES := manage.py toolsearch_site catalog sessions tests bench
 
-.PHONY: run setup test test-whoosh3 coverage check audit lock check-lock format screenshots clean
+.PHONY: run setup test test-all test-whoosh3 coverage check audit lock check-lock vendor format screenshots clean
 
 run: .venv/run.stamp
 	@exec $(BIN)/python manage.py up
 
 setup: .venv/full.stamp
 
+# The quick lane: minutes.
 test: .venv/full.stamp
+	$(BIN)/pytest $(PARALLEL) -m 'not slow and not clients' $(PYTEST_ARGS)
+
+# Both lanes in one run, so that the long waits of some tests are filled with the others.
+test-all: .venv/full.stamp
 	$(BIN)/pytest $(PARALLEL) $(PYTEST_ARGS)
 
 coverage: .venv/full.stamp
@@ -56,12 +61,21 @@ check-lock: .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --dry-run --ignore-installed --no-deps \
 	  --require-hashes --requirement $(LOCKED)
 
+# What pages load that others made, built anew from its lock: after a change of package.json, and when a page uses
+# a class of Tabler or an icon for the first time. Needs Node.js 20 and npm; nothing that runs needs either.
+VENDOR_BUILD := build/vendor
+vendor:
+	rm -rf $(VENDOR_BUILD) && mkdir -p $(VENDOR_BUILD)
+	cp static/vendor/package.json static/vendor/package-lock.json static/vendor/.npmrc static/vendor/build.mjs $(VENDOR_BUILD)
+	cd $(VENDOR_BUILD) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm run --silent build -- $(CURDIR)
+	rm -rf $(VENDOR_BUILD)
+
 format: .venv/full.stamp
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
 screenshots: .venv/full.stamp
-	$(BIN)/python -m tests.screenshots docs/images
+	$(BIN)/python -m tests.harness.screenshots docs/images
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .coverage

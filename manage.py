@@ -3,38 +3,35 @@
 
 import os
 import sys
-import tempfile
 
 from django.core.management import execute_from_command_line
 from django.db import DatabaseError
 
-from toolsearch_site.undumpable import make_undumpable
+from toolsearch_site.cluster.undumpable import make_undumpable
 
-# These read what they are given and nothing else: they leave no data folder behind where they are called.
-PURE_COMMANDS = ("decide", "evaluate")
 # What SQLite and PostgreSQL say of a file or page that is not what they wrote.
 DAMAGED = ("malformed", "file is not a database", "file is encrypted", "invalid page in block")
+DAMAGED_STATES = ("XX001", "XX002")  # PostgreSQL's data_corrupted and index_corrupted, in whatever language
+
+ABSENT = "unable to open database file"  # of SQLite, whose file only `migrate` makes
 
 
 def main() -> None:
     make_undumpable()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "toolsearch_site.settings")
-    if sys.argv[1:2] and sys.argv[1] in PURE_COMMANDS:
-        with tempfile.TemporaryDirectory(prefix="toolsearch-") as folder:
-            os.environ["TOOLSEARCH_DATA"] = folder
-            execute_from_command_line(sys.argv)
-        return
     try:
         execute_from_command_line(sys.argv)
     except DatabaseError as error:
         if "--traceback" in sys.argv:
             raise
         why = " ".join(str(error).split())
-        if any(words in why for words in DAMAGED):
+        if getattr(error.__cause__, "sqlstate", None) in DAMAGED_STATES or any(one in why for one in DAMAGED):
             sys.exit(
                 f"toolsearch: the database is damaged ({why}): stop everything, keep the file, and restore"
                 " a backup (docs/operations.md)"
             )
+        if ABSENT in why:
+            sys.exit(f"toolsearch: the database cannot be used ({why}): run `manage.py migrate` first")
         sys.exit(f"toolsearch: the database cannot be used ({why}): has `manage.py migrate` run?")
 
 

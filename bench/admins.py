@@ -1,4 +1,6 @@
-"""Admins of a deployment that is being broken: what they change, and whether it was kept."""
+"""Simulated admins for `bench.chaos`: they edit while a deployment is broken, and check that
+edits were kept.
+"""
 
 import random
 import time
@@ -6,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bench.agents import Client, Tally, spell
-from bench.nodes import Cluster
+from tests.harness.nodes import Cluster
 
 EDITORS = 4
 REFRESHED = ("workshop-1", "workshop-2")
@@ -15,7 +17,7 @@ RECOVER_WITHIN_SECONDS = 60.0
 
 @dataclass
 class Edits:
-    """What was written to each tool: confirmed last, and tried since without an answer."""
+    """Values written to each tool: the last confirmed one, and later ones without a response."""
 
     confirmed: dict[str, str] = field(default_factory=dict)
     tried: dict[str, list[str]] = field(default_factory=dict)
@@ -26,7 +28,7 @@ class Edits:
 
 
 class Editor:
-    """Gives tools new keywords through one node, and looks for them through another."""
+    """Sets keywords through one node, and searches for them through another."""
 
     def __init__(self, number: int, cluster: Cluster, key: str, tools: Sequence[str], tally: Tally) -> None:
         self.edits = Edits()
@@ -85,7 +87,7 @@ class Editor:
         )
 
     def lost(self) -> list[str]:
-        """Tools on which some node no longer shows what was confirmed."""
+        """Tools on which some node no longer shows the confirmed value."""
         found = []
         for tool in self.edits.confirmed:
             for port in self._ports:
@@ -97,7 +99,7 @@ class Editor:
 
 
 class Refresher:
-    """Asks for refreshes, and remembers which were promised."""
+    """Requests refreshes, and remembers the accepted ones."""
 
     def __init__(self, ports: Sequence[int], key: str, tally: Tally) -> None:
         self.promised: dict[str, int] = {}
@@ -115,7 +117,7 @@ class Refresher:
         self.promised[name] = self.promised.get(name, 0) + 1
 
     def lost(self) -> list[str]:
-        """Servers whose last refresh did not end well."""
+        """Servers whose last refresh failed."""
         found = []
         for name in self.promised:
             answer = self._client.ask("check", "GET", f"/servers/{name}/refresh")

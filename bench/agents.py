@@ -1,7 +1,7 @@
-"""Simulated agents that check every answer: what the scripts that load and break a deployment have in common.
+"""Simulated agents that check every response, shared by the load and chaos scripts.
 
-An agent asks one of several addresses, as a proxy would let it: one that cannot be reached is left for the
-next, and a 503 is asked again after a pause. It takes compressed answers, as the usual HTTP libraries do.
+An agent sends to one of several addresses, as a proxy would: one that cannot be reached is skipped, and a 503
+is retried after a pause. It accepts compressed responses, as HTTP libraries do.
 """
 
 import http.client
@@ -73,7 +73,7 @@ class Trouble:
 
 @dataclass
 class Tally:
-    """What all agents counted, together."""
+    """The counts of all agents together."""
 
     counts: Counter[str] = field(default_factory=Counter)
     times: dict[str, list[float]] = field(default_factory=dict)

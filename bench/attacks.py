@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.agents import Answer, Client, Tally
-from bench.nodes import ROOT
+from tests.harness.nodes import ROOT
 
 ATTACKERS = 2
 VIEWERS, LOOK_AGAIN_SECONDS = 12, 2.0
@@ -34,6 +34,7 @@ OWN_OFFERS = 210
 FORMATS = ("mcp", "anthropic", "openai", "stub")
 LONG_BUILTINS, LONG_BUILTIN_CHARS = 220, 1_040_000
 FLOODS = 3
+QUICK_WRITES, IN_FORCE_WITHIN_SECONDS = 120, 2.0
 PATTERNS = (
     "(?:a{1000}){1000}",
     "(?:a{1000}){3000}",
@@ -225,6 +226,39 @@ def server_floods(target: Target, seconds: float) -> list[str]:
         while time.monotonic() < ends and _refresh_state(target, "flood") not in {"done", "failed"}:
             time.sleep(0.5)
     return []
+
+
+def writes_in_a_row(target: Target, seconds: float) -> list[str]:
+    """L15: many quick edits of one tool; the last has to be in force as soon as a single one."""
+    admin, session = target.admin(), target.new_session()
+    tools = admin.ask("tools", "GET", "/tools?limit=1")
+    assert session is not None
+    assert tools is not None
+    name, search = tools.body["items"][0]["name"], f"/sessions/{session.body['id']}/search"
+    slowest, deadline, turn = 0.0, time.monotonic() + seconds, 0
+    while time.monotonic() < deadline:
+        turn += 1
+        for number in range(1, QUICK_WRITES + 1):
+            body = {"keywords": [_make_word(turn, number)]}
+            admin.ask_once(target.port, "edit", "PATCH", f"/tools/{name}", body)
+        written, wanted = time.monotonic(), {"query": _make_word(turn, QUICK_WRITES), "load": False}
+        while not _finds(target, search, wanted, name) and time.monotonic() < written + 60:
+            time.sleep(0.05)
+        slowest = max(slowest, time.monotonic() - written)
+    is_late = slowest > IN_FORCE_WITHIN_SECONDS
+    return [f"the last of {QUICK_WRITES} edits was in force after {slowest:.1f} s"] if is_late else []
+
+
+def _make_word(*numbers: int) -> str:
+    """One that no tool has, in letters alone: digits would be words of their own, which tools have."""
+    return "zebra" + "q".join(str(number) for number in numbers).translate(
+        str.maketrans("0123456789", "abcdefghij")
+    )
+
+
+def _finds(target: Target, path: str, wanted: Mapping[str, object], name: str) -> bool:
+    answer = target.agent().ask_once(target.port, "search", "POST", path, wanted)
+    return answer is not None and name in [match["name"] for match in answer.body.get("matches", ())]
 
 
 def sign_in(target: Target) -> str:

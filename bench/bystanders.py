@@ -1,6 +1,6 @@
 """Agents that poll while somebody else attacks the instance.
 
-In a process of their own, so that they do not wait for the attackers' work in this one.
+They run in a process of their own, so that the attackers' work does not delay them.
 """
 
 import json

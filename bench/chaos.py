@@ -22,7 +22,7 @@ from pathlib import Path
 
 from bench.admins import EDITORS, RECOVER_WITHIN_SECONDS, REFRESHED, Editor, Refresher
 from bench.agents import Agent, Client, Tally, Trouble, percentile, spell, write_tools
-from bench.nodes import (
+from tests.harness.nodes import (
     ROOT,
     Cluster,
     descendants_of,

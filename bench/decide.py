@@ -1,7 +1,7 @@
-"""How long deciding takes: all tools of a catalog, and one tool after a change.
+"""Measures deciding: all tools of a catalog, and one tool after a change.
 
-Reads `catalog-10k` below TOOLSEARCH_BENCH_DATA (default ../shared/data), or makes up tools where it is not.
-Run from the project's folder: python -m bench.decide
+Reads `catalog-10k` below TOOLSEARCH_BENCH_DATA (default ../shared/data), or makes up tools without it. Run
+from the project's folder: python -m bench.decide
 """
 
 import json
@@ -14,7 +14,7 @@ from statistics import median
 from time import perf_counter
 
 from catalog.domain.choices import Kind, Mode
-from catalog.domain.decide import decide, decide_one, measure_safely, prepare
+from catalog.domain.decide import decide, decide_one, measure_safely, prepare_rules
 from catalog.domain.facts import ToolFacts, count_chars
 from catalog.domain.names import ToolId, name_all
 from catalog.domain.policy import Policy
@@ -80,11 +80,11 @@ def time_rounds(work: Callable[[], object]) -> tuple[float, float]:
 
 def time_one_change(tools: list[ToolFacts], policy: Policy) -> float:
     """The sums move by one step and one tool is decided again: what a changed definition costs one policy."""
-    totals, tool = sum_tools(tools), tools[0]
+    tool, totals = tools[0], sum_tools(tools[1:])
 
     def change_one_tool() -> None:
-        moved = totals.without_tool(tool).with_tool(tool)
-        decide_one(tool, prepare(policy, measure_safely(policy, moved)))
+        moved = totals.with_tool(tool)
+        decide_one(tool, prepare_rules(policy, measure_safely(policy, moved)))
 
     best, _ = time_rounds(change_one_tool)
     return best

@@ -1,11 +1,12 @@
 """Attacks a running instance while agents poll: `python -m bench.hostile [--attack NAME …] [--seconds 20]`.
 
 On 10,000 tools, embedded: patterns, globs, word differences, slow bodies, slow readers, lists of one's own,
-long built-in tools, a server that floods. Then a full disk, on a small file system in memory (needs the right
-to mount one), and edits at once on PostgreSQL. For each attack one line, beside a quiet minute: the polls of
-agents that have no part in it, the memory of the largest web process and of the largest other one, and the
-processors' time. Exits 1 where 99 of 100 polls took more than ten times their quiet p99, one went unanswered,
-a web process took more than 600 MB, an attack was answered wrongly, or something acknowledged is lost.
+long built-in tools, a server that floods, writes in a row. Then a full disk, on a small file system in
+memory (needs the right to mount one), and edits at once on PostgreSQL. For each attack one line, beside a
+quiet minute: the polls of agents that have no part in it, the memory of the largest web process and of the
+largest other one, and the processors' time. Exits 1 where 99 of 100 polls took more than ten times their
+quiet p99, one went unanswered, a web process took more than 600 MB, an attack was answered wrongly, or
+something acknowledged is lost.
 """
 
 import argparse
@@ -18,14 +19,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bench import attacks
 from bench.agents import Client, Tally, percentile, write_tools
 from bench.attacks import Target
 from bench.bystanders import Bystanders, Poll, polling
-from bench.nodes import (
+from tests.harness.nodes import (
     ROOT,
     Cluster,
     command_of,
@@ -58,15 +59,18 @@ ATTACKS: dict[str, Callable[[Target, float], list[str]]] = {
     "own offers": attacks.own_offers,
     "built-ins": attacks.builtins,
     "server floods": attacks.server_floods,
+    "writes in a row": attacks.writes_in_a_row,
 }
 # Before the attack: a change of the catalog is a new list for every agent, which is no part of it.
 PREPARATIONS: dict[str, Callable[[Target], None]] = {"word differences": attacks.prepare_word_differences}
+# Edits by an admin: each is a new list for every agent, so polls are not judged by quiet ones.
+NEW_LISTS = frozenset({"writes in a row"})
 FULL_DISK, EDITS_AT_ONCE = "full disk", "edits at once"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was seen during one attack."""
+    """The measurements of one attack."""
 
     name: str
     polls: Sequence[Poll]
@@ -205,7 +209,8 @@ def attack_embedded(folder: Path, names: Sequence[str], seconds: float) -> Itera
             if name in PREPARATIONS:
                 PREPARATIONS[name](target)
                 time.sleep(REST_SECONDS)
-            yield watch.observe(name, others, lambda name=name: ATTACKS[name](target, seconds))  # type: ignore[misc]
+            seen = watch.observe(name, others, lambda name=name: ATTACKS[name](target, seconds))  # type: ignore[misc]
+            yield replace(seen, polls=[]) if name in NEW_LISTS else seen
         watch.stop()
         wrong = [*watch.lost(), *sorted(set(watch.refused))[:3]]
         yield Reading("afterwards", [], 0.0, 0.0, 0.0, wrong)

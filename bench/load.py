@@ -1,4 +1,4 @@
-"""How an instance bears a working day: `python -m bench.load [--minutes 10] [--profile NAME] [--pace 1]`.
+"""Load test of a working day: `python -m bench.load [--minutes 10] [--profile NAME] [--pace 1]`.
 
 1,000 sessions poll, 100 search, ten admins edit, on 10,000 tools; on the profiles embedded and production.
 Every caller has its own pause between two requests and keeps to it, however long an answer takes. Most edits
@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.agents import Agent, Client, Tally, percentile, spell, write_tools
-from bench.nodes import (
+from tests.harness.nodes import (
     ROOT,
     descendants_of,
     end_with_all,

@@ -1,4 +1,4 @@
-"""What the console's pages cost: the Tools page at 100 and 10,000 tools, and every page's bytes compressed.
+"""Measures the console's pages: the Tools page at 100 and 10,000 tools, and every page's bytes compressed.
 
     python -m bench.pages
 
@@ -21,6 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+DATA = Path(os.environ.get("TOOLSEARCH_BENCH_DATA", "../shared/data"))
 SIZES = (100, 10_000)
 ROUNDS = 30
 MOST_MS_APART = 150
@@ -63,19 +64,17 @@ def _sign_in() -> Any:
 
 def _fill(size: int) -> None:
     """The first tools of the file, as a worker would have them: stored, decided and indexed."""
-    from django.conf import settings  # noqa: PLC0415
+    from catalog.access.actors import COMMAND_LINE  # noqa: PLC0415
+    from catalog.services import derived_state, snapshots  # noqa: PLC0415
 
-    from catalog.services import followers, snapshots  # noqa: PLC0415
-    from catalog.services.changes import COMMAND_LINE  # noqa: PLC0415
-
-    path = Path(settings.BENCH_DATA) / "catalog-10k" / "tools.jsonl"
+    path = DATA / "catalog-10k" / "tools.jsonl"
     by_server: dict[str, list[dict[str, Any]]] = {}
     with path.open(encoding="utf-8") as lines:
         for line in itertools.islice(lines, size):
             definition = json.loads(line)
             by_server.setdefault(definition.pop("server"), []).append(definition)
     snapshots.import_snapshots(definitions_by_server=by_server, actor=COMMAND_LINE)
-    followers.bring_up_to_date()
+    derived_state.bring_up_to_date()
 
 
 @dataclass(frozen=True, slots=True)

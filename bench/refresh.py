@@ -1,4 +1,4 @@
-"""What a refresh costs past the network: 50-tool servers stored for the first time, and again unchanged.
+"""Measures a refresh without the network: 50-tool servers stored for the first time, and again unchanged.
 
 Then one server that lists 10,000 tools, all new, then all changed, while somebody else writes to the database
 every few milliseconds: the longest that they had to wait. It exits 1 when that was a second or more.
@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+DATA = Path(os.environ.get("TOOLSEARCH_BENCH_DATA", "../shared/data"))
 TOOLS_PER_SERVER = 50
 MOST_TOOLS = 10_000
 LONGEST_WAIT_SECONDS = 1.0
@@ -108,9 +109,7 @@ def _writing_beside() -> Iterator[list[float]]:
 
 
 def _read_listings(size: int, per_server: int = TOOLS_PER_SERVER) -> Iterator[list[dict[str, Any]]]:
-    from django.conf import settings  # noqa: PLC0415
-
-    path = Path(settings.BENCH_DATA) / "catalog-10k" / "tools.jsonl"
+    path = DATA / "catalog-10k" / "tools.jsonl"
     with path.open(encoding="utf-8") as lines:
         definitions = [json.loads(line) for line in itertools.islice(lines, size)]
     for number, definition in enumerate(definitions):
@@ -122,7 +121,7 @@ def _read_listings(size: int, per_server: int = TOOLS_PER_SERVER) -> Iterator[li
 
 def _refresh(servers: list[Any], listings: list[list[dict[str, Any]]]) -> float:
     """Seconds to carry out one refresh job per server, as a worker would."""
-    from catalog.domain.connection import Listing  # noqa: PLC0415
+    from catalog.domain.connection import ServerListing  # noqa: PLC0415
     from catalog.models.jobs import JobKind  # noqa: PLC0415
     from catalog.services import jobs, refresh  # noqa: PLC0415
 
@@ -131,7 +130,7 @@ def _refresh(servers: list[Any], listings: list[list[dict[str, Any]]]) -> float:
         job = refresh.request_refresh(server=server)
 
         def run(held: Any, given: tuple[Any, ...] = tuple(listing)) -> None:
-            refresh.run_refresh(held, list_tools=lambda *_, **__: Listing(given))
+            refresh.run_refresh(held, list_tools=lambda *_, **__: ServerListing(given))
 
         jobs.run_job(job_id=job.pk, holder="bench", handlers={JobKind.REFRESH_SERVER: run})
     return time.perf_counter() - started

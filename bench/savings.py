@@ -1,4 +1,4 @@
-"""What deferral saves, in tokens on every turn: the whole catalog loaded, beside each way of deferring it.
+"""Measures what deferral saves in tokens per turn: everything loaded, beside each way of deferring.
 
     python -m bench.savings
 
@@ -27,8 +27,8 @@ from catalog.domain.definitions import Definition
 from catalog.domain.policy import Policy
 from catalog.domain.prompt import DeferredServer, DeferredTool, first_sentence, write_prompt
 from catalog.domain.sizes import compact_json, tokens_of
-from sessions.domain import search_tool
-from sessions.domain.wire import STUB_SCHEMA
+from sessions.offers.rendering import search_tool
+from sessions.offers.rendering.wire import STUB_SCHEMA
 
 DATA = Path(os.environ.get("TOOLSEARCH_BENCH_DATA", "../shared/data"))
 DEMO = Path(__file__).resolve().parent.parent / "catalog" / "demo" / "servers"
@@ -58,7 +58,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a system of the seeds says it saves, and the form of ours and the size that compare with it."""
+    """A saving that another system claims, and the form of ours and the size that compare with it."""
 
     says: str
     saving: float
@@ -147,7 +147,7 @@ def _read(wire: dict[str, Any]) -> Tool:
 def measure(tools: Sequence[Tool]) -> Costs:
     """Everything deferred, as the default policy does."""
     policy = Policy()
-    search_chars = search_tool.count_chars(policy)
+    search_chars = search_tool.count_search_tool_chars(policy)
     search_bytes = count_bytes(search_tool.schema_for(policy))
     servers = list(group(tools))
     prompt = write_prompt(servers, policy)

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from bench.search_speed import load_documents
 from catalog.domain.errors import InvalidInput
-from catalog.domain.query import MAX_QUERY_CHARS, Query, parse_pattern, parse_query
+from catalog.domain.limits import QUERY_CHARS
+from catalog.domain.query import Query, parse_pattern, parse_query
 from catalog.search import index, words
 from catalog.search.documents import ToolDocument
 from catalog.search.engine import SearchEngine
@@ -72,7 +73,7 @@ def make_query(source: random.Random) -> Query:
 
 def make_long(source: random.Random) -> str:
     """As many different words as a query can have, and all of them short enough to be inside many texts."""
-    return " ".join("".join(source.choices("aeionrst", k=2)) for _ in range(MAX_QUERY_CHARS // 3))
+    return " ".join("".join(source.choices("aeionrst", k=2)) for _ in range(QUERY_CHARS // 3))
 
 
 def list_words(documents: list[ToolDocument]) -> list[str]:

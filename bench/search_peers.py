@@ -18,7 +18,8 @@ from whoosh import fields, index
 from whoosh.analysis import StemmingAnalyzer
 from whoosh.qparser import MultifieldParser, OrGroup
 
-from catalog.domain.query import MAX_QUERY_CHARS, Keywords
+from catalog.domain.limits import QUERY_CHARS
+from catalog.domain.query import Keywords
 from catalog.search import index as our_index
 from catalog.search.documents import ToolDocument
 from catalog.search.engine import SearchEngine
@@ -76,7 +77,7 @@ class Ours:
         our_index.update(self._folder, changed, [], self._encoder)
 
     def search(self, text: str, count: int) -> list[int]:
-        request = SearchRequest(Keywords(text[:MAX_QUERY_CHARS]), max_results=count)
+        request = SearchRequest(Keywords(text[:QUERY_CHARS]), max_results=count)
         return [hit.id for hit in self._engine.search(request).hits]
 
 

@@ -1,4 +1,4 @@
-"""How good search is: our rankers beside FastMCP's BM25, on every quality set.
+"""Measures search quality: our rankers beside FastMCP's BM25, on every quality set.
 
 Reads `search-quality` below TOOLSEARCH_BENCH_DATA (default ../shared/data).
 Run from the project's folder: python -m bench.search_quality. Exits 1 when a bound is missed.
@@ -47,7 +47,10 @@ def measure_set(quality_set: QualitySet) -> Iterator[tuple[str, Quality]]:
     peer = FastMcpSearch(max_results=DEPTH)
     with tempfile.TemporaryDirectory() as folder:
         peer.build(quality_set.documents, Path(folder))
-        yield "fastmcp", evaluation.measure(quality_set.questions, lambda text: peer.search(text, DEPTH))
+        yield (
+            "fastmcp",
+            evaluation.measure_quality(quality_set.questions, lambda text: peer.search(text, DEPTH)),
+        )
 
 
 def check_bounds(results: dict[str, dict[str, Quality]]) -> bool:

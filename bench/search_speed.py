@@ -1,4 +1,4 @@
-"""How fast search is: ours beside Whoosh's own searcher, FastMCP's BM25, tantivy and bm25s, in one run.
+"""Measures search speed: ours beside Whoosh's own searcher, FastMCP's BM25, tantivy and bm25s, in one run.
 
 Reads `catalog-10k` and the queries of `search-quality` below TOOLSEARCH_BENCH_DATA (default ../shared/data).
 Run from the project's folder: python -m bench.search_speed [--queries 400]. Exits 1 when a bound is missed.

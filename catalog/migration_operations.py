@@ -1,7 +1,7 @@
-"""Migration operations for tables that are in use: on PostgreSQL they do not block writers while nodes run.
+"""Migration operations for tables in use: on PostgreSQL they do not block writers while nodes run.
 
 They work on SQLite as well, where migrations run with everything stopped. A migration that uses them has
-`atomic = False` and holds nothing else that changes data. Each can be run again after it was interrupted.
+`atomic = False` and contains nothing else that changes data. Each can be run again after an interruption.
 """
 
 import time
@@ -51,7 +51,7 @@ class AddIndexOnline(AddIndex):
 class AddCheckOnline(AddConstraint):
     """Adds a check NOT VALID, which takes a moment, then validates it, which blocks nobody.
 
-    A check of that name is replaced: what a column that takes one of several words needs for a new word.
+    A check of that name is replaced, as needed when a column of choices gets a new value.
     """
 
     atomic = False
@@ -78,7 +78,7 @@ class AddCheckOnline(AddConstraint):
     def _replace(
         self, app_label: str, schema_editor: Editor, from_state: ProjectState, to_state: ProjectState
     ) -> None:
-        """Make the table's check of this name what `to_state` says, or none where that has none."""
+        """Make the table's check of this name what `to_state` says, or drop it where it has none."""
         model = to_state.apps.get_model(app_label, self.model_name)
         old = _find_check(from_state.apps.get_model(app_label, self.model_name), self.constraint.name)
         new = _find_check(model, self.constraint.name)
@@ -117,7 +117,9 @@ def _drop_index(schema_editor: Editor, name: str) -> None:
 
 
 def _lock_briefly(schema_editor: Editor, statements: list[str]) -> None:
-    """Run statements that need the whole table for a moment, in one transaction, when it can be had."""
+    """Run statements that need an exclusive lock, in one transaction, with a short lock timeout
+    and retries.
+    """
 
     def run() -> None:
         with transaction.atomic(schema_editor.connection.alias):

@@ -1,4 +1,4 @@
-"""The base of all bodies that REST calls take, and the types of their values."""
+"""Base class and types of all REST request bodies."""
 
 from datetime import datetime
 from enum import Enum
@@ -10,12 +10,13 @@ Option = TypeVar("Option", bound=Enum)
 
 # A database keeps no NUL character.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+ShortText = Annotated[Text, StringConstraints(max_length=100)]
 # JSON has no enumerations: one of the texts stands for its member.
 Choice = Annotated[Option, Strict(False)]
 
 
 def _refuse_timestamp(value: object) -> object:
-    """A number, as text too, would pass for seconds since 1970."""
+    """Refuses numbers, also as text, which pydantic would read as seconds since 1970."""
     if isinstance(value, datetime):
         return value
     if not isinstance(value, str) or "-" not in value:
@@ -31,9 +32,9 @@ def example(value: object) -> ConfigDict:
 
 
 class BodyIn(BaseModel):
-    """A body whose every field is known and of its own type: no text for a number, no number for a truth.
+    """A strict body: every field is known and of its own type.
 
-    `read_only` are fields that only an answer has. They are ignored, so that an answer can be sent back.
+    `read_only` are fields that only responses have. They are ignored, so that a response can be sent back.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -46,3 +47,12 @@ class BodyIn(BaseModel):
         if not isinstance(given, dict) or cls.read_only.isdisjoint(given):
             return given
         return {name: value for name, value in given.items() if name not in cls.read_only}
+
+
+class NothingIn(BodyIn):
+    """For calls that need no body: it may be left out or be empty, and a field in it is refused."""
+
+    model_config = example({})
+
+
+NOTHING = NothingIn()

@@ -1,4 +1,4 @@
-"""What the catalog's REST calls take and give."""
+"""REST schemas of the catalog."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -7,14 +7,13 @@ from ninja import Field, Schema
 from pydantic import ConfigDict, StringConstraints, model_validator
 
 from catalog.domain.choices import Kind, Loading, Outcome, Transport
+from catalog.domain.limits import COUNT
 from catalog.domain.problems import Problems
 from catalog.models.jobs import JobState
 from catalog.models.model_support import Provider
 from catalog.models.servers import Status
 from catalog.models.tools import State
 from catalog.request_bodies import BodyIn, Choice, Text, example
-
-LARGEST = 2**31 - 1
 
 Name = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
 
@@ -42,6 +41,7 @@ SERVER_EXAMPLE: dict[str, Any] = {
     "kind": "mcp",
     "transport": "http",
     "enabled": True,
+    "description": "Issues, pull requests and code.",
     "deferLoading": None,
     "status": "ok",
     "tools": 40,
@@ -148,6 +148,7 @@ class ServerOut(Schema):
     kind: Kind
     transport: Transport
     enabled: bool
+    description: str
     deferLoading: bool | None  # noqa: N815
     status: Status
     tools: int
@@ -172,7 +173,7 @@ class AddressIn(BodyIn):
     env: dict[Text, Text] | None = None
     url: Text | None = None
     headers: dict[Text, Text] | None = None
-    refreshIntervalSeconds: Annotated[int, Field(ge=10, le=LARGEST)] | None = None  # noqa: N815
+    refreshIntervalSeconds: Annotated[int, Field(ge=10, le=COUNT)] | None = None  # noqa: N815
 
 
 class ServerFieldsIn(AddressIn):
@@ -181,7 +182,7 @@ class ServerFieldsIn(AddressIn):
     `settings` holds the same fields of the address as an answer shows them.
     """
 
-    read_only = frozenset({"address", "status", "tokens", "last_refreshed_at", "last_error"})
+    read_only = frozenset({"address", "description", "status", "tokens", "last_refreshed_at", "last_error"})
 
     kind: Choice[Kind] | None = Field(None, description="Part of its tools' names. `mcp` where not given.")
     transport: Choice[Transport] | None = None
@@ -199,8 +200,8 @@ class ServerFieldsIn(AddressIn):
         return {name: value for name, value in given.items() if name != "tools"}
 
     def given(self) -> dict[str, Any]:
-        """The fields that were sent, those in `settings` among them. Raises InvalidInput for one that has
-        two values.
+        """The fields that were sent, those in `settings` included. Raises InvalidInput for one that has two
+        values.
         """
         sent = {name: getattr(self, name) for name in self.model_fields_set - {"settings"}}
         shown = self.settings.model_dump(exclude_none=True) if self.settings else {}
@@ -289,7 +290,7 @@ class VersionListOut(Schema):
 class RollBackIn(BodyIn):
     model_config = example({"version": 1})
 
-    version: Annotated[int, Field(ge=1, le=LARGEST)]
+    version: Annotated[int, Field(ge=1, le=COUNT)]
 
 
 class PreviewIn(BodyIn):
@@ -322,7 +323,7 @@ class MeasureOut(Schema):
 
 
 class PreviewOut(Schema):
-    """What would change its outcome, and the tokens sent in full before and after."""
+    """The tools whose outcome would change, and the tokens sent in full before and after."""
 
     model_config = example(
         {
@@ -356,6 +357,7 @@ class ImportOut(Schema):
             "policy": "default",
             "policy_changes": {"mode": "auto"},
             "ignored": {"github": ["timeout"]},
+            "ignored_keys": ["theme"],
             "disabled": [],
         }
     )
@@ -368,6 +370,7 @@ class ImportOut(Schema):
     policy: str
     policy_changes: dict[str, Any]
     ignored: dict[str, list[str]] = Field(description="Keys of servers that nothing here reads.")
+    ignored_keys: list[str] = Field(description="The first keys beside the servers that nothing here reads.")
     disabled: list[str] = Field(description="Servers of the file that are not used after it.")
 
 
@@ -392,7 +395,7 @@ class ModelIn(BodyIn):
     name_pattern: Name
     provider: Choice[Provider]
     hosted_search: bool = False
-    context_window: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
+    context_window: Annotated[int, Field(ge=1, le=COUNT)] | None = None
 
 
 class ModelPatchIn(BodyIn):
@@ -403,7 +406,7 @@ class ModelPatchIn(BodyIn):
     name_pattern: Name | None = None
     provider: Choice[Provider] | None = None
     hosted_search: bool | None = None
-    context_window: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
+    context_window: Annotated[int, Field(ge=1, le=COUNT)] | None = None
 
     def changes(self) -> dict[str, Any]:
         """Of the fields, only the window can be unset."""

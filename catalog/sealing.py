@@ -1,4 +1,4 @@
-"""Keeps secrets encrypted at rest, each bound to the row it belongs to. Settings parse and make the keys."""
+"""Keeps secrets encrypted at rest, each bound to the row it belongs to. Settings parse the keys."""
 
 import base64
 import json
@@ -19,13 +19,13 @@ _KEY = re.compile(r"[A-Za-z0-9_-]{43}=")
 
 
 class SealBroken(ToolSearchError):
-    """A sealed value cannot be opened: its key is gone, it was altered, or it belongs to another row."""
+    """A sealed value cannot be decrypted: its key is gone, it was altered, or it belongs to another row."""
 
     title = "Stored secret cannot be read"
 
 
 class Sealer:
-    """Seals with the first key and opens with any, so that keys can be changed one by one."""
+    """Encrypts with the first key and decrypts with any, so that keys can be rotated."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._fernet = MultiFernet([Fernet(key) for key in keys])
@@ -36,7 +36,7 @@ class Sealer:
         return self._fernet.encrypt(text.encode()).decode()
 
     def unseal(self, token: str, *, context: str) -> dict[str, Any]:
-        """The mapping that was sealed. Raises SealBroken, which tells nothing of what is inside."""
+        """Decrypt a mapping. Raises SealBroken, whose message says nothing about the content."""
         try:
             opened = json.loads(self._fernet.decrypt(token))
         except InvalidToken:
@@ -48,7 +48,7 @@ class Sealer:
         return dict(opened["sealed"])
 
     def rotate(self, token: str) -> str:
-        """The same secret under the newest key. Raises SealBroken as `unseal` does."""
+        """Encrypt again with the newest key. Raises SealBroken as `unseal` does."""
         try:
             return self._fernet.rotate(token).decode()
         except InvalidToken:
@@ -65,12 +65,12 @@ def parse_keys(text: str) -> tuple[str, ...]:
 
 
 def derive_key(secret: str) -> str:
-    """A key that everyone who knows the secret can make, and that tells nothing of it."""
+    """A key derived from a secret, which it does not reveal."""
     return base64.urlsafe_b64encode(_derive(secret, b"toolsearch encryption key")).decode()
 
 
 def derive_record_key(encryption_key: str) -> bytes:
-    """What the change record is sealed with."""
+    """The key that signs the change record."""
     return _derive(encryption_key, b"toolsearch change record")
 
 
@@ -78,33 +78,44 @@ def _derive(secret: str, purpose: bytes) -> bytes:
     return HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose).derive(secret.encode())
 
 
-def make_key() -> str:
-    return Fernet.generate_key().decode()
-
-
-def read_or_create_key(path: Path) -> str:
-    """The key in a file that only its owner can read; made on first use, by whichever process comes first.
-
-    Raises ValueError, which names the file, where it holds something else.
+def read_key(path: Path) -> str | None:
+    """The key in a file, or None where there is no such file. Raises ValueError, which names the file, where
+    it holds something else.
     """
-    if not path.exists():
-        _create_key(path)
-    key = path.read_bytes().decode(errors="replace").strip()
+    try:
+        key = path.read_bytes().decode(errors="replace").strip()
+    except FileNotFoundError:
+        return None
     if not _KEY.fullmatch(key):
         raise ValueError(f"{path} does not hold the key that was made there: put the file back from a copy")
     return key
 
 
-def _create_key(path: Path) -> None:
-    """A hard link appears whole or not at all, and never over a file that is there."""
+def create_key(path: Path) -> bool:
+    """Store a new key that only its owner can read, on the disk before this returns. False where a file is
+    there already: another process was first, and its key is the key.
+
+    A hard link appears whole or not at all, and never over a file that is there.
+    """
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "w") as file:
-            file.write(make_key())
+            file.write(Fernet.generate_key().decode())
             file.flush()
             os.fsync(file.fileno())
         os.link(temporary, path)
     except FileExistsError:
-        return  # another process was first; its key is the key
+        return False
     finally:
         os.unlink(temporary)
+        _sync_folder(path.parent)
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    """A new name in a folder is on the disk only once the folder is."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

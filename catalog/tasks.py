@@ -1,4 +1,4 @@
-"""Celery's way in. A task takes ids, may run twice, and holds no logic."""
+"""Celery tasks. A task takes ids, may run twice, and holds no logic."""
 
 import logging
 import os
@@ -16,9 +16,9 @@ from catalog.models import Heartbeat, Job
 from catalog.models.jobs import JobKind
 from catalog.selectors.health import WORKER_PART
 from catalog.services import (
-    change_seals,
+    change_signatures,
     decisions,
-    followers,
+    derived_state,
     history,
     jobs,
     marks,
@@ -32,13 +32,13 @@ logger = logging.getLogger(__name__)
 # A wake-up that no worker has read by then is repeated by the sweep.
 WAKE_UP_EXPIRES_SECONDS = 60
 
-# Then a job is told to end, and says so in its row; a process that does not is ended half a minute later.
+# Then a job gets a soft timeout, which its row records; a process that ignores it is killed 30 s later.
 LONGEST_JOB_SECONDS = 570
 
 # Refreshes wait for servers. They have workers of their own, or a few that hang would hold up every edit.
 QUEUES = {JobKind.REFRESH_SERVER.value: settings.REFRESH_QUEUE}
 
-HANDLERS: dict[JobKind, jobs.Handler] = {
+HANDLERS: dict[JobKind, jobs.JobHandler] = {
     JobKind.REFRESH_SERVER: refresh.run_refresh,
     JobKind.UPDATE_INDEX: reindex.run_update,
     JobKind.DECIDE: decisions.run_decisions,
@@ -47,7 +47,7 @@ HANDLERS: dict[JobKind, jobs.Handler] = {
 
 
 def wake_workers() -> None:
-    """Tell the workers what is due. When the broker is away the rows wait for the next sweep."""
+    """Send wake-ups for due jobs. While the broker is away the rows wait for the next sweep."""
     now = timezone.now()
     waiting = dict(jobs.take_wakeable(now=now, held_back=refresh.find_held_back(now=now)))
     try:
@@ -60,7 +60,7 @@ def wake_workers() -> None:
 
 
 def wake_workers_on_commit() -> None:
-    """What is committed is not undone by a wake-up that fails: the sweep repeats it."""
+    """Wake after the commit. A wake-up that fails is repeated by the sweep."""
     transaction.on_commit(wake_workers, robust=True)
 
 
@@ -71,8 +71,10 @@ def run_job(job_id: int) -> None:
         wake_workers()
 
 
-def _ending_in_time(handler: jobs.Handler) -> jobs.Handler:
-    """In a worker with processes; threads know no such limit, and what they run has its own."""
+def _ending_in_time(handler: jobs.JobHandler) -> jobs.JobHandler:
+    """A hard time limit, in workers with processes; threads have none, and their jobs have limits of their
+    own.
+    """
 
     def run(job: Job) -> None:
         try:
@@ -88,7 +90,7 @@ def sweep_jobs() -> None:
     now = timezone.now()
     Heartbeat.objects.update_or_create(part=WORKER_PART, defaults={"at": now})
     jobs.give_up_exhausted(now=now)
-    followers.request_if_behind()
+    derived_state.request_if_behind()
     marks.look_over_unmarked()
     wake_workers()
 
@@ -101,7 +103,7 @@ def queue_due_refreshes() -> None:
 
 @shared_task(name="catalog.seal_changes", ignore_result=True, time_limit=60)
 def seal_changes() -> None:
-    change_seals.seal_new()
+    change_signatures.sign_new()
 
 
 @shared_task(name="catalog.prune_history", ignore_result=True, time_limit=600)

@@ -1,4 +1,4 @@
-"""The catalog's pages, grouped by what they show."""
+"""URLs of the catalog's pages, grouped by object."""
 
 from django.urls import path
 
@@ -6,6 +6,7 @@ from catalog.views import (
     bulk,
     changes,
     exports,
+    keys,
     models,
     policies,
     policy_editing,
@@ -58,6 +59,8 @@ urlpatterns = [
     path("review/count/", review.review_count, name="review_count"),
     path("review/approve/", review.review_approve, name="review_approve"),
     path("review/approve-server/", review.review_approve_server, name="review_approve_server"),
+    path("keys/", keys.key_list, name="key_list"),
+    path("keys/<int:key_id>/revoke/", keys.key_revoke, name="key_revoke"),
     path("changes/", changes.change_list, name="change_list"),
     path("changes/<int:change_id>/undo/", changes.change_undo, name="change_undo"),
 ]

@@ -14,7 +14,7 @@ case "${1:-web}" in
     exec python manage.py run_node "$@"
     ;;
   check-node)
-    exec python -m toolsearch_site.check_node
+    exec python -m toolsearch_site.cluster.check_node
     ;;
   *)
     exec python manage.py "$@"

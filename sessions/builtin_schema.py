@@ -1,11 +1,12 @@
-"""An agent's own tools, as REST calls take them."""
+"""The REST schema of an agent's own tools."""
 
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from catalog.domain.sizes import compact_json
-from sessions.schema_types import Name, Text
+from catalog.request_bodies import Text
+from sessions.schema_types import Name
 
 MOST_LEVELS = 200
 
@@ -41,7 +42,7 @@ class BuiltinIn(BaseModel):  # Ninja's own class would drop the fields that are 
 
     @model_validator(mode="after")
     def _must_be_json(self) -> Self:
-        """As every later reader can take it. A number past what a float holds came in as infinity."""
+        """Refuses what other JSON readers refuse; a number too large for a float was parsed as infinity."""
         if _is_deeper({**self.__dict__, **(self.model_extra or {})}, levels=MOST_LEVELS):
             raise ValueError(f"is nested deeper than {MOST_LEVELS} levels")
         compact_json(self.to_definition())

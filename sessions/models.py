@@ -1,65 +1,14 @@
-"""Agents: their keys, their conversations, what each conversation loaded, searched and kept."""
+"""Agents' conversations, and what each loaded, searched and kept."""
 
 import uuid
 from datetime import datetime
 
-from django.conf import settings
 from django.db import models, transaction
 from django.db.models import Q
 from django.urls import reverse
 
-from catalog.models import Policy
+from catalog.models import ApiKey, Policy
 from catalog.models.constraints import one_of
-
-
-class Scope(models.TextChoices):
-    AGENT = "agent", "Agent"
-    ADMIN = "admin", "Admin"
-
-
-class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    def usable(self, *, now: datetime) -> "ApiKeyQuerySet":
-        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
-
-
-class ApiKey(models.Model):
-    """A key is shown once; the row keeps its public prefix and a keyed hash."""
-
-    name = models.CharField(max_length=100)
-    prefix = models.CharField(max_length=16, unique=True)
-    digest = models.CharField(max_length=64)
-    scope = models.CharField(max_length=8, choices=Scope, default=Scope.AGENT)
-    policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="keys")
-    rate_limit_per_minute = models.PositiveIntegerField(null=True, blank=True)
-    max_sessions = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Unset leaves it to the policy's limit."
-    )
-    created_at = models.DateTimeField(auto_now_add=True)
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
-    )
-    expires_at = models.DateTimeField(null=True, blank=True)
-    revoked_at = models.DateTimeField(null=True, blank=True)
-    last_used_at = models.DateTimeField(null=True, blank=True)
-
-    objects = ApiKeyQuerySet.as_manager()
-
-    class Meta:
-        ordering = ["name", "pk"]
-        constraints = [
-            one_of("scope", Scope, table="key"),
-            models.CheckConstraint(condition=~Q(name="") & ~Q(prefix=""), name="key_has_names"),
-            models.CheckConstraint(
-                condition=Q(rate_limit_per_minute=None) | Q(rate_limit_per_minute__gte=1),
-                name="key_rate_limit_is_positive",
-            ),
-            models.CheckConstraint(
-                condition=Q(max_sessions=None) | Q(max_sessions__gte=1), name="key_max_sessions_is_positive"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.prefix}…)"
 
 
 class AgentSessionQuerySet(models.QuerySet["AgentSession"]):
@@ -70,8 +19,8 @@ class AgentSessionQuerySet(models.QuerySet["AgentSession"]):
         return self.filter(expires_at__gt=now)
 
     def end(self) -> int:
-        """Delete them and all of theirs. Locked first: notes of them that are just being written come before
-        or, finding them gone, not at all.
+        """Delete the sessions with everything of theirs. Locks them first, so that a buffered write either
+        comes before or finds them gone.
         """
         with transaction.atomic():
             ids = list(self.select_for_update(of=("self",)).order_by("pk").values_list("pk", flat=True))
@@ -95,7 +44,10 @@ class AgentSession(models.Model):
     turn_visible = models.JSONField(null=True, blank=True, help_text="Narrows the present turn only.")
     builtin_tools = models.JSONField(default=list, blank=True)
     own_bytes = models.PositiveIntegerField(
-        default=0, db_default=0, help_text="About what its built-ins and lists of visible tools take."
+        default=0, db_default=0, help_text="About what it stores beyond what every session may."
+    )
+    snapshot_bytes = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="What its snapshots take."
     )
     version = models.PositiveBigIntegerField(default=1, help_text="Only grows.")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -136,7 +88,7 @@ class AgentSession(models.Model):
 
 
 class LoadedTool(models.Model):
-    """A tool that a search loaded, in load order. Kept by name: a session's own tools have no row."""
+    """A tool that a search loaded, in load order. Kept by name, because a session's own tools have no row."""
 
     session = models.ForeignKey(AgentSession, on_delete=models.CASCADE, related_name="loaded_tools")
     name = models.CharField(max_length=64, help_text="Qualified name.")
@@ -160,7 +112,7 @@ class LoadedTool(models.Model):
         return self.name
 
 
-class Outcome(models.TextChoices):
+class SearchEventOutcome(models.TextChoices):
     MATCHED = "matched", "Matched"
     NO_MATCH = "no_match", "No match"
     LISTING = "listing", "Listing"
@@ -175,7 +127,7 @@ class SearchEvent(models.Model):
     turn = models.PositiveIntegerField()
     query = models.TextField()
     form = models.CharField(max_length=12)
-    outcome = models.CharField(max_length=8, choices=Outcome)
+    outcome = models.CharField(max_length=8, choices=SearchEventOutcome)
     hits = models.JSONField(default=list, help_text="Qualified names with their scores, best first.")
     tokens_loaded = models.PositiveIntegerField(default=0)
     took_us = models.PositiveIntegerField()
@@ -187,7 +139,7 @@ class SearchEvent(models.Model):
             models.Index(fields=["outcome", "-at"], name="search_by_outcome"),
             models.Index(fields=["at"], name="search_age"),
         ]
-        constraints = [one_of("outcome", Outcome, table="search")]
+        constraints = [one_of("outcome", SearchEventOutcome, table="search")]
 
     def __str__(self) -> str:
         return self.query
@@ -233,7 +185,9 @@ class EventKind(models.TextChoices):
 
 
 class SessionEvent(models.Model):
-    """One moment of a session, and what its tool list cost from then on. Kept as long as searches are."""
+    """Something that happened to a session, and what its tool list cost from then on. Kept as long as
+    searches are.
+    """
 
     session = models.ForeignKey(AgentSession, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField()
@@ -264,7 +218,7 @@ class SessionEvent(models.Model):
 
 
 class ActivityHour(models.Model):
-    """What agents did in one hour, counted as it is recorded: a page over time reads no single search."""
+    """Counts of one hour, kept so that charts need not read single searches."""
 
     hour = models.DateTimeField(primary_key=True)
     sessions = models.PositiveIntegerField(default=0, help_text="Begun in this hour.")

@@ -1,18 +1,13 @@
-"""Values of REST calls that many of them have."""
+"""Types that many REST schemas share."""
 
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from catalog.domain.limits import COUNT
 from catalog.request_bodies import Text
 
-__all__ = ["LARGEST", "LARGEST_ID", "Count", "ExternalId", "Glob", "Name", "ShortText", "Text"]
-
-LARGEST = 2**31 - 1
-LARGEST_ID = 2**63 - 1
-
-Count = Annotated[int, Field(ge=0, le=LARGEST)]
+Count = Annotated[int, Field(ge=0, le=COUNT)]
 Glob = Annotated[Text, StringConstraints(min_length=1, max_length=256)]
 Name = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
 ExternalId = Annotated[Text, StringConstraints(min_length=1, max_length=200)]
-ShortText = Annotated[Text, StringConstraints(max_length=100)]

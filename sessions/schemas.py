@@ -1,25 +1,16 @@
-"""What the agents' REST calls take and give."""
+"""REST schemas of the agents' calls."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from ninja import Field, Schema
-from pydantic import ConfigDict, StringConstraints
+from pydantic import ConfigDict, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
-from catalog.request_bodies import BodyIn, Choice, Moment
+from catalog.domain.limits import COUNT, RESULTS, ROW_ID
+from catalog.request_bodies import BodyIn, ShortText, Text
 from sessions.builtin_schema import BuiltinIn
-from sessions.models import Scope
-from sessions.schema_types import (
-    LARGEST,
-    LARGEST_ID,
-    Count,
-    ExternalId,
-    Glob,
-    ShortText,
-    Text,
-)
-from sessions.selectors import KeyState
+from sessions.schema_types import Count, ExternalId, Glob
 
 STATE_EXAMPLE: dict[str, Any] = {
     "id": "6f1d4c1e-7b1a-4a53-9a66-0c8b8f6f3f10",
@@ -56,6 +47,8 @@ SNAPSHOT_EXAMPLE: dict[str, Any] = {
 class SessionFieldsIn(BodyIn):
     """`visible` narrows what the policy shows: globs over qualified or bare names and `server/tool`."""
 
+    _is_state: bool = PrivateAttr(default=False)
+
     read_only = frozenset(
         {
             "id",
@@ -74,16 +67,30 @@ class SessionFieldsIn(BodyIn):
     )
 
     model: ShortText | None = None
-    context_window: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
+    context_window: Annotated[int, Field(ge=1, le=COUNT)] | None = None
     visible: list[Glob] | None = Field(None, max_length=1000)
     builtin_tools: list[BuiltinIn] | None = Field(None, max_length=1000)
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _see_state(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """A body with fields that only a state has is a state sent back."""
+        read = handler(given)
+        is_state = isinstance(given, dict) and not SessionFieldsIn.read_only.isdisjoint(given)
+        read._is_state = is_state  # noqa: SLF001  its own
+        return read
+
     def given(self) -> dict[str, Any]:
-        """The fields that were sent, builtin tools as plain definitions."""
+        """The fields that were sent, builtin tools as plain definitions.
+
+        A state's window is `shown_window`: it may be its model's or its policy's.
+        """
         sent = [name for name in SessionFieldsIn.model_fields if name in self.model_fields_set]
         values = {name: getattr(self, name) for name in sent}
         if values.get("builtin_tools"):
             values["builtin_tools"] = [tool.to_definition() for tool in values["builtin_tools"]]
+        if self._is_state and values.get("context_window") is not None:
+            values["shown_window"] = values.pop("context_window")
         return values
 
 
@@ -176,7 +183,7 @@ class SearchIn(BodyIn):
 
     query: Text | None = None
     pattern: Text | None = None
-    max_results: Annotated[int, Field(ge=1, le=50)] | None = None
+    max_results: Annotated[int, Field(ge=1, le=RESULTS)] | None = None
     load: bool = True
     call_id: Text | None = None
 
@@ -280,7 +287,7 @@ class UnloadIn(BodyIn):
 class RestoreIn(BodyIn):
     model_config = ConfigDict(json_schema_extra={"example": {"snapshot": 7}})
 
-    snapshot: Annotated[int, Field(ge=1, le=LARGEST_ID)]
+    snapshot: Annotated[int, Field(ge=1, le=ROW_ID)]
 
 
 class SnapshotOut(Schema):
@@ -341,60 +348,3 @@ class ToolListOut(Schema):
     warnings: list[str] = Field(
         description="A limit of the model's API that is passed, and deferring that costs more than it saves."
     )
-
-
-KEY_EXAMPLE: dict[str, Any] = {
-    "id": 3,
-    "name": "coding-agent",
-    "prefix": "k3v9x2ab",
-    "scope": "agent",
-    "policy": "default",
-    "state": "active",
-    "rate_limit_per_minute": 600,
-    "max_sessions": None,
-    "created_at": "2026-01-05T09:00:00Z",
-    "expires_at": None,
-    "last_used_at": None,
-}
-
-
-class KeyIn(BodyIn):
-    model_config = ConfigDict(json_schema_extra={"example": {"name": "coding-agent", "scope": "agent"}})
-
-    read_only = frozenset({"id", "prefix", "state", "created_at", "last_used_at"})
-
-    name: Annotated[Text, StringConstraints(min_length=1, max_length=100)]
-    scope: Choice[Scope] = Scope.AGENT
-    policy: ShortText | None = None
-    expires_at: Moment | None = None
-    rate_limit_per_minute: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
-    max_sessions: Annotated[int, Field(ge=1, le=LARGEST)] | None = None
-
-
-class KeyOut(Schema):
-    model_config = ConfigDict(json_schema_extra={"example": KEY_EXAMPLE})
-
-    id: int
-    name: str
-    prefix: str
-    scope: Scope
-    policy: str
-    state: KeyState
-    rate_limit_per_minute: int | None
-    max_sessions: int | None
-    created_at: datetime
-    expires_at: datetime | None
-    last_used_at: datetime | None
-
-
-class NewKeyOut(KeyOut):
-    model_config = ConfigDict(json_schema_extra={"example": {**KEY_EXAMPLE, "key": "tk_k3v9x2ab_…"}})
-
-    key: str = Field(description="The key itself: shown here once and kept nowhere.")
-
-
-class KeyListOut(Schema):
-    model_config = ConfigDict(json_schema_extra={"example": {"items": [KEY_EXAMPLE], "next": None}})
-
-    items: list[KeyOut]
-    next: str | None

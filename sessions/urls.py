@@ -1,8 +1,8 @@
-"""Agents' pages: their sessions, the test console, their keys."""
+"""Agents' pages: their sessions and the test console."""
 
 from django.urls import path
 
-from sessions.views import agent_answers, console, keys, sessions, tool_use
+from sessions.views import agent_answers, console, sessions, tool_use
 
 urlpatterns = [
     path("sessions/", sessions.session_list, name="session_list"),
@@ -15,6 +15,4 @@ urlpatterns = [
     path("console/", console.console, name="console"),
     path("policies/<slug:slug>/agent/", agent_answers.agent_answer, name="agent_answer"),
     path("policies/<slug:slug>/agent.json", agent_answers.agent_answer_json, name="agent_answer_json"),
-    path("keys/", keys.key_list, name="key_list"),
-    path("keys/<int:key_id>/revoke/", keys.key_revoke, name="key_revoke"),
 ]

@@ -1,4 +1,4 @@
-"""What every test gets: a search index of its own, and no memory of another test's catalog."""
+"""Fixtures of every test: a search index of its own, and empty caches."""
 
 import os
 from collections.abc import Generator, Iterator
@@ -8,40 +8,95 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
-from catalog.services import search
-from sessions.reading import models_known, offers
-from sessions.services import records
+from catalog import process_memory
+from tests.harness.instance import Instance, running_instance
+from tests.harness.migrated import copy_tables_when_created
+from tests.harness.prepared import prepared
 
 HERE = Path(__file__).parent
 SHARED_SCOPES = ("class", "module", "package")
-# Two clusters side by side would spoil the times that these tests measure: one worker runs them both.
-ONE_AFTER_THE_OTHER = frozenset(HERE / "up" / name for name in ("test_nodes.py", "test_agent_day.py"))
+SHARED_INSTANCE = "shared instance"
+# In the group of the shared instance: two clusters side by side would spoil the times that they measure.
+BESIDE_NOTHING = HERE / "up" / "test_nodes.py"
 # Beside the rest of their folder, since they have an instance of their own: only the browser starts twice.
 ON_THEIR_OWN = frozenset(HERE / "browser" / name for name in ("test_bulk.py", "test_hostile.py"))
 # The longest groups, in this order: nobody may begin one of them when the others are nearly done.
 LONGEST_FIRST = (
     HERE / "browser",
+    # The group of the shared instance, in this order: the first wants the demo's catalog and nothing else.
+    HERE / "up" / "test_agent_day.py",
+    HERE / "docs" / "test_agents.py",
     HERE / "up" / "test_refresh.py",
+    HERE / "up" / "test_web_server.py",
+    BESIDE_NOTHING,
     HERE / "catalog" / "commands" / "test_backup.py",
-    *sorted(ONE_AFTER_THE_OTHER),
     HERE / "up",
     *sorted(ON_THEIR_OWN),
-    HERE / "docs" / "test_agents.py",
+    HERE / "toolsearch_site" / "cluster" / "test_brokers.py",
+    HERE / "deploy" / "test_proxy.py",
     HERE / "catalog" / "search" / "test_crashes.py",
+    HERE / "catalog" / "upstream",
 )
-# Rules, parsers, the index and the MCP client: on another database they could only say the same again.
+# Rules, parsers, the index and the MCP client: none of their tests may use a database.
 WITHOUT_DATABASE = frozenset(
-    HERE / part for part in ("catalog/domain", "catalog/search", "catalog/upstream", "sessions/domain")
+    HERE / part
+    for part in (
+        "catalog/domain",
+        "catalog/search",
+        "catalog/upstream",
+        "sessions/domain",
+        "sessions/offers/rendering",
+    )
 )
+# Processes on the run's database, though the tests themselves use none.
+START_ON_THE_DATABASE = frozenset(
+    HERE / part
+    for part in ("up", "catalog/commands/test_backup.py", "toolsearch_site/cluster/test_brokers.py")
+)
+# What these look at is the same on every database, or they bring their own.
+SEEN_ONCE = frozenset(
+    HERE / part
+    for part in (
+        "browser",
+        "docs",
+        "deploy",
+        "up/test_full_disk.py",
+        "up/test_nodes.py",
+        "up/test_web_server.py",
+    )
+)
+DATABASE_FIXTURES = frozenset({"db", "transactional_db"})
+
+
+@pytest.fixture(scope="session")
+def shared_instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
+    """One running instance, with the demo, for the tests that need no other: they are one worker's.
+
+    Slow clients are given up after five seconds, servers that do not answer after fifteen.
+    """
+    variables = {
+        "TOOLSEARCH_CLIENT_TIMEOUT": "5",
+        "TOOLSEARCH_CONNECT_TIMEOUT": "15",
+        "TOOLSEARCH_LIST_TIMEOUT": "15",
+        "TOOLSEARCH_PRIVATE_ADDRESSES": "on",
+    }
+    with running_instance(prepared(tmp_path_factory.mktemp("shared")), **variables) as running:
+        running.wait_until_healthy()
+        yield running
 
 
 @pytest.fixture(autouse=True)
 def index_folder(tmp_path: Path) -> Iterator[Path]:
     """Where this test's index is; it does not exist until the test builds it."""
-    for remembering in (search, offers, models_known, records):
-        remembering.forget()
+    process_memory.reset()
     with override_settings(INDEX_FOLDER=tmp_path / "index"):
         yield tmp_path / "index"
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """pytest-django's own hook, called before it creates the test database."""
+    copy_tables_when_created()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -79,20 +134,34 @@ def _mark(items: list[pytest.Item]) -> None:
             continue
         if group := _group_of(item):
             item.add_marker(pytest.mark.xdist_group(group))
-        if WITHOUT_DATABASE.intersection(item.path.parents):
-            _refuse_database(item)
+        if _is_in(item, WITHOUT_DATABASE) and _uses_database(item):
+            raise pytest.UsageError(
+                f"{item.nodeid} uses a database: its place is beside another part's tests"
+            )
+        if _is_databaseless(item):
             item.add_marker(pytest.mark.databaseless)
 
 
-def _refuse_database(item: pytest.Function) -> None:
-    if item.get_closest_marker("django_db") or "db" in item.fixturenames:
-        raise pytest.UsageError(f"{item.nodeid} uses a database: its place is beside another part's tests")
+def _is_databaseless(item: pytest.Function) -> bool:
+    if _is_in(item, SEEN_ONCE):
+        return True
+    return not (
+        _uses_database(item) or _is_in(item, START_ON_THE_DATABASE) or item.get_closest_marker("postgres")
+    )
+
+
+def _uses_database(item: pytest.Function) -> bool:
+    return bool(item.get_closest_marker("django_db") or DATABASE_FIXTURES.intersection(item.fixturenames))
+
+
+def _is_in(item: pytest.Item, places: frozenset[Path]) -> bool:
+    return not places.isdisjoint((item.path, *item.path.parents))
 
 
 def _group_of(item: pytest.Function) -> str | None:
     """The module or folder whose fixture this test shares with its neighbours."""
-    if item.path in ONE_AFTER_THE_OTHER:
-        return "one after the other"
+    if "shared_instance" in item.fixturenames or item.path == BESIDE_NOTHING:
+        return SHARED_INSTANCE
     if item.path in ON_THEIR_OWN:
         return item.path.stem
     found = (definitions[-1] for definitions in item._fixtureinfo.name2fixturedefs.values())

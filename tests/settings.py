@@ -2,7 +2,7 @@
 
 import os
 
-from tests.workers import find_data_folder
+from tests.harness.workers import find_data_folder
 
 os.environ["TOOLSEARCH_DATA"] = str(find_data_folder())
 

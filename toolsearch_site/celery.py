@@ -1,12 +1,13 @@
-"""The workers' and the scheduler's entry point: `celery -A toolsearch_site worker`."""
+"""Entry point of workers and scheduler: `celery -A toolsearch_site worker`."""
 
 import os
 from typing import Any
 
 from celery import Celery, signals
 
-from toolsearch_site.request_ids import request_id
-from toolsearch_site.undumpable import make_undumpable
+from toolsearch_site.cluster.undumpable import make_undumpable
+from toolsearch_site.data_folder import read_keys
+from toolsearch_site.edge.request_ids import request_id
 
 make_undumpable()
 
@@ -19,15 +20,22 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
+@signals.worker_init.connect
+@signals.beat_init.connect
+def require_keys(**_: Any) -> None:
+    """Ends a worker or scheduler that could open nothing, and must not seal anything."""
+    read_keys()
+
+
 @signals.before_task_publish.connect
 def send_request_id(headers: dict[str, Any], **_: Any) -> None:
-    """A task belongs to the request that woke it, however many tasks are between them."""
+    """Puts the current request id into the task's headers, through any number of nested tasks."""
     if own := request_id.get():
         headers[REQUEST_ID_HEADER] = own
 
 
 @signals.task_prerun.connect
 def take_request_id(task: Any, task_id: str, **_: Any) -> None:
-    """A task that no request woke is known by its own id. The next task on this thread sets its own."""
+    """Takes the request id from the task's headers, or uses the task's id."""
     sent = getattr(task.request, REQUEST_ID_HEADER, None)
     request_id.set(sent or task_id)

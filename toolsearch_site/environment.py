@@ -1,4 +1,4 @@
-"""Reads every setting from the environment, and refuses loudly what it cannot understand."""
+"""Reads all settings from the environment. A value that cannot be understood stops the start."""
 
 import ipaddress
 import re
@@ -18,7 +18,7 @@ SECRET_KEY_MIN_CHARS = 32
 LONGEST_TIMEOUT_SECONDS = 240
 LONGEST_KEEPING_DAYS = 3650
 MOST_DIGITS = 20
-CONNECTIONS, MOST_CONNECTIONS = 16, 1000  # of one process; a supervisor tells each of its own
+CONNECTIONS, MOST_CONNECTIONS = 16, 1000  # of one process; a supervisor sets it for each of its programs
 SAMPLE_SECRETS = ("change-me", "changeme", "django-insecure-", "your-secret", "secret-key")
 LOG_FORMS = ("lines", "json")
 METRICS_TOKEN_MIN_CHARS = 16
@@ -28,7 +28,7 @@ HOST_PATTERN = re.compile(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\*")
 
 
 class BadSetting(Exception):
-    """One variable cannot be understood. The message never holds a secret value."""
+    """A variable that cannot be understood. The message never holds a secret value."""
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(f"{name}: {problem}")
@@ -50,7 +50,7 @@ class DatabaseAddress:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Environment:
-    """What the operator set. `None` means: not set, use the embedded part."""
+    """The operator's settings. `None` means not set: the embedded component is used."""
 
     data_folder: Path
     database: DatabaseAddress | None
@@ -62,7 +62,6 @@ class Environment:
     allowed_hosts: tuple[str, ...]
     debug: bool
     port: int
-    bench_data: Path
     stdio_enabled: bool | None
     stdio_commands: frozenset[str] | None
     references: tuple[str, ...] | None
@@ -84,8 +83,15 @@ class Environment:
         return self.database is None and self.broker_url is None
 
     @property
+    def allowed_references(self) -> tuple[str, ...]:
+        """Globs of the variables that `${NAME}` in a server's settings may stand for."""
+        if self.references is not None:
+            return self.references
+        return ("*",) if self.is_embedded else ()
+
+    @property
     def secrets(self) -> tuple[str, ...]:
-        """Every secret among these settings, as it is written and as it is meant."""
+        """Every secret among the settings, as written and as decoded."""
         written = [urlsplit(url).password for url in (self.broker_url, self.cache_url) if url]
         database = self.database
         passwords = [*((database.password, database.options.get("password")) if database else ()), *written]
@@ -108,7 +114,6 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
         allowed_hosts=_read_hosts(variables),
         debug=_read_flag(variables, "DEBUG", default=False),
         port=_read_number(variables, "PORT", default=8000, most=65535, what="port number"),
-        bench_data=Path(_text(variables, "TOOLSEARCH_BENCH_DATA") or "../shared/data"),
         stdio_enabled=stdio_enabled,
         stdio_commands=stdio_commands,
         references=_read_references(variables),
@@ -166,7 +171,7 @@ def _read_optional_flag(variables: Mapping[str, str], name: str) -> bool | None:
 def _read_number(
     variables: Mapping[str, str], name: str, *, default: int, most: int, what: str = "number"
 ) -> int:
-    """From 1 on. Python itself refuses to read thousands of digits."""
+    """A whole number from 1 on. Python itself refuses to parse thousands of digits."""
     text = _text(variables, name) or str(default)
     if not (text.isascii() and text.isdigit() and len(text) < MOST_DIGITS and 0 < int(text) <= most):
         raise BadSetting(name, f"'{text[:MOST_DIGITS]}' is not a {what} from 1 to {most}")
@@ -182,15 +187,9 @@ def _read_seconds(variables: Mapping[str, str], name: str, *, default: int) -> i
 def _read_folder(variables: Mapping[str, str]) -> Path:
     given = _text(variables, "TOOLSEARCH_DATA") or "var"
     try:
-        folder = Path(given).expanduser().absolute()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        probe = folder / ".writable"
-        probe.touch()
-        probe.unlink(missing_ok=True)
-    except (OSError, RuntimeError, ValueError) as problem:
-        why = getattr(problem, "strerror", None) or str(problem)
-        raise BadSetting("TOOLSEARCH_DATA", f"'{given}' cannot be used as a folder: {why}") from None
-    return folder
+        return Path(given).expanduser().absolute()
+    except RuntimeError as problem:
+        raise BadSetting("TOOLSEARCH_DATA", f"'{given}' cannot be used as a folder: {problem}") from None
 
 
 def _read_database(variables: Mapping[str, str]) -> DatabaseAddress | None:
@@ -245,7 +244,7 @@ def _read_secret_key(variables: Mapping[str, str]) -> str | None:
 
 
 def _read_former_secret_keys(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Those that `SECRET_KEY` took the place of, still taken where something was signed with one of them."""
+    """Former values of `SECRET_KEY`, still accepted for existing signatures."""
     name = "SECRET_KEY_FALLBACKS"
     keys = [key.strip() for key in _text(variables, name).split(",")]
     return tuple(_check_secret(name, key) for key in keys) if any(keys) else ()
@@ -290,7 +289,7 @@ def _is_address(host: str) -> bool:
 
 
 def _read_stdio(variables: Mapping[str, str]) -> tuple[bool | None, frozenset[str] | None]:
-    """`on`, `off`, or a list of the commands that may be started; unset leaves it to the mode."""
+    """`on`, `off`, or a list of the commands that may be started; unset depends on the mode."""
     text = _text(variables, "TOOLSEARCH_STDIO")
     if not text:
         return None, None
@@ -305,7 +304,7 @@ def _read_stdio(variables: Mapping[str, str]) -> tuple[bool | None, frozenset[st
 
 
 def _read_references(variables: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Globs of the variables that `${NAME}` in a server's settings may stand for; `none` allows none."""
+    """Globs of the variables that `${NAME}` in a server's settings may refer to; `none` allows none."""
     text = _text(variables, "TOOLSEARCH_REFERENCES")
     if not text:
         return None
@@ -322,7 +321,7 @@ def _read_references(variables: Mapping[str, str]) -> tuple[str, ...] | None:
 
 
 def _read_node(variables: Mapping[str, str]) -> str:
-    """This machine's name among the nodes; each node needs one of its own."""
+    """This machine's name, unique among the nodes."""
     given = _text(variables, "TOOLSEARCH_NODE")
     name = given or re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname())[:60].strip("-._") or "node"
     if not NODE_PATTERN.fullmatch(name):

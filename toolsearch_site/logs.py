@@ -1,11 +1,11 @@
-"""One record, one line, whatever a server or a user put into it: lines for people or JSON for machines."""
+"""Log formatters: one line per record, as text or JSON, whatever a message contains."""
 
 import json
 import logging
 from datetime import UTC, datetime
 from typing import Any
 
-from toolsearch_site.request_ids import request_id
+from toolsearch_site.edge.request_ids import request_id
 
 CONTROL_CHARACTERS = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), 127)} | {
     10: "\\n",
@@ -14,7 +14,7 @@ CONTROL_CHARACTERS = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 
 
 
 class OneLineFormatter(logging.Formatter):
-    """Escapes control characters in the message, so that no name can forge a second record."""
+    """Escapes control characters in the message, so that no input can forge a second record."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the base class's name
         record.message = record.message.translate(CONTROL_CHARACTERS)
@@ -22,13 +22,13 @@ class OneLineFormatter(logging.Formatter):
         return super().formatMessage(record) + (f" [{own}]" if own else "")
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
-        """A traceback keeps its lines, but set in: none can be taken for a record."""
+        """Indents a traceback's lines, so that none can be taken for a record."""
         lines = super().formatException(ei).splitlines()
         return "\n".join("    " + line.translate(CONTROL_CHARACTERS) for line in lines)
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object for each record, its traceback included."""
+    """One JSON object per record, traceback included."""
 
     def __init__(self, *, node: str) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ def logging_settings(*, debug: bool, form: str = "lines", node: str = "") -> dic
             "django.request": {"level": "ERROR"},
             "django.db.backends": {"level": "INFO"},
             "catalog": {"level": "DEBUG" if debug else "INFO"},
-            # One line for each beat, task or connection would bury what an operator looks for.
+            # A line for each beat, task or connection would hide the lines that matter.
             "celery.beat": {"level": "WARNING"},
             "celery.worker.strategy": {"level": "WARNING"},
             "celery.app.trace": {"level": "WARNING"},

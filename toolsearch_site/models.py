@@ -1,10 +1,10 @@
-"""What nodes know of each other: who is there, and who may do what only one does at a time."""
+"""Tables shared by all nodes: heartbeats, leases and sign-in attempts."""
 
 from django.db import models
 
 
 class Node(models.Model):
-    """One program group as an operator started it. It tells of itself every few seconds."""
+    """One running `up` or `run_node`. It writes its heartbeat every few seconds."""
 
     name = models.CharField(max_length=100, primary_key=True)
     roles = models.CharField(max_length=60, help_text="What it runs: web, worker, scheduler.")
@@ -31,7 +31,7 @@ class Node(models.Model):
 
 
 class Lease(models.Model):
-    """Something only one program does at a time. Its holder renews it, or loses it when it ends."""
+    """The right to do a task that only one program does at a time. It expires unless its holder renews it."""
 
     name = models.CharField(max_length=40, primary_key=True)
     holder = models.CharField(max_length=150)
@@ -42,7 +42,7 @@ class Lease(models.Model):
 
 
 class SignInCount(models.Model):
-    """Attempts to sign in that may be guesses: of a user, of an address or of both, in the present window."""
+    """Counted sign-in attempts of a user name, an address or both, in the current window."""
 
     key = models.CharField(max_length=64, primary_key=True, help_text="A keyed hash: no name is kept.")
     attempts = models.PositiveIntegerField(default=0)

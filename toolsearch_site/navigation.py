@@ -1,4 +1,4 @@
-"""What every page of the console knows: the main menu, the open entry, the reader's role and theme."""
+"""Template context of every console page: menu, open entry, the user's role and theme."""
 
 from dataclasses import dataclass
 
@@ -6,14 +6,14 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.urls import reverse
 
-from catalog.access import Role, role_of
+from catalog.access.roles import Role, role_of
 
 THEME_COOKIE = "theme"
 THEMES = ("light", "dark", "system")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MenuEntry:
     label: str
     route: str
     icon: str
@@ -32,22 +32,22 @@ class Entry:
 
 
 ENTRIES = (
-    Entry("Overview", "overview", "layout-dashboard", "overview", shortcut="o"),
-    Entry("Servers", "server_list", "server-2", "servers", shortcut="s"),
-    Entry("Tools", "tool_list", "tool", "tools", shortcut="t"),
-    Entry("Review", "review", "shield-check", "review", shortcut="r", count_route="review_count"),
-    Entry("Policies", "policy_list", "adjustments", "policies", shortcut="p"),
-    Entry("Sessions", "session_list", "messages", "sessions", shortcut="e"),
-    Entry("Test console", "console", "search", "console", shortcut="c"),
-    Entry("Models", "model_list", "cpu", "models", shortcut="m"),
-    Entry("Keys", "key_list", "key", "keys", least=Role.ADMIN, shortcut="k"),
-    Entry("Changes", "change_list", "history", "changes", shortcut="h"),
-    Entry("System", "system", "activity", "system", least=Role.ADMIN, shortcut="y"),
+    MenuEntry("Overview", "overview", "layout-dashboard", "overview", shortcut="o"),
+    MenuEntry("Servers", "server_list", "server-2", "servers", shortcut="s"),
+    MenuEntry("Tools", "tool_list", "tool", "tools", shortcut="t"),
+    MenuEntry("Review", "review", "shield-check", "review", shortcut="r", count_route="review_count"),
+    MenuEntry("Policies", "policy_list", "adjustments", "policies", shortcut="p"),
+    MenuEntry("Sessions", "session_list", "messages", "sessions", shortcut="e"),
+    MenuEntry("Test console", "console", "search", "console", shortcut="c"),
+    MenuEntry("Models", "model_list", "cpu", "models", shortcut="m"),
+    MenuEntry("Keys", "key_list", "key", "keys", least=Role.ADMIN, shortcut="k"),
+    MenuEntry("Changes", "change_list", "history", "changes", shortcut="h"),
+    MenuEntry("System", "system", "activity", "system", least=Role.ADMIN, shortcut="y"),
 )
 
 
 def navigation(request: HttpRequest) -> dict[str, object]:
-    """Context for every page; the open section is the first part of the path."""
+    """Context processor; the open section is the first part of the path."""
     role = role_of(getattr(request, "user", AnonymousUser()))
     return {
         "navigation": [entry for entry in ENTRIES if role >= entry.least],

@@ -1,19 +1,23 @@
-"""Django's settings: the same code embedded on one machine and on many, with other parts plugged in."""
+"""Django's settings: the same code embedded on one machine and on many, with other parts plugged in.
+
+Importing them writes nothing: keys are read, and made where there are none, by whoever first asks for one.
+"""
 
 import os
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from csp.constants import NONE, SELF
+from django.utils.functional import SimpleLazyObject
 from kombu.entity import Queue
 
 from catalog.domain.limits import CONFIG_BODY_BYTES
-from catalog.sealing import derive_key, make_key, read_or_create_key
-from toolsearch_site.embedded_file import holds_sealed_rows
+from catalog.sealing import derive_key
+from toolsearch_site.cluster.pg_pool import PooledConnection
+from toolsearch_site.data_folder import DataFolder
 from toolsearch_site.environment import BadSetting, Environment, read_environment
 from toolsearch_site.logs import logging_settings
-from toolsearch_site.pooled import PooledConnection
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -31,61 +35,52 @@ DATA_FOLDER = ENVIRONMENT.data_folder
 DEBUG = ENVIRONMENT.debug
 ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts)
 
-SQLITE_FILE = DATA_FOLDER / "toolsearch.sqlite3"
-ENCRYPTION_KEY_FILE = DATA_FOLDER / "encryption.key"
+# --- Keys -----------------------------------------------------------------------------------------------
+
+Kept = TypeVar("Kept")
 
 
-def _read_key_or_stop(path: Path) -> str:
-    try:
-        return read_or_create_key(path)
-    except ValueError as problem:
-        raise SystemExit(f"toolsearch: {problem}") from None
+def _when_asked_for(read: Callable[[], Kept]) -> Kept:
+    """Read at the first use, which ends the process where it is lost."""
+    return cast("Kept", SimpleLazyObject(read))
 
 
-IS_ENCRYPTION_KEY_LOST = (
-    EMBEDDED
-    and not ENVIRONMENT.encryption_keys
-    and not ENCRYPTION_KEY_FILE.exists()
-    and holds_sealed_rows(SQLITE_FILE)
-)
-if IS_ENCRYPTION_KEY_LOST and sys.argv[1:2] == ["up"]:  # other commands, a backup among them, need no key
-    raise SystemExit(
-        f"toolsearch: {ENCRYPTION_KEY_FILE} is missing, and the database holds what was sealed with that key:"
-        " put the file back, or set TOOLSEARCH_ENCRYPTION_KEY (docs/operations.md says how to go on without)"
-    )
-SECRET_KEY = ENVIRONMENT.secret_key or _read_key_or_stop(DATA_FOLDER / "secret.key")
-SECRET_KEY_FALLBACKS = list(ENVIRONMENT.former_secret_keys)
-ENCRYPTION_KEYS = ENVIRONMENT.encryption_keys or (
+def _encryption_keys() -> tuple[str, ...]:
+    if EMBEDDED:
+        return (DataFolder(DATA_FOLDER).read_encryption_key(),)
     # Nodes share no folder, but they share the secret key: what one seals the others can open.
-    # A lost key is not replaced behind the operator's back: what a command needs one for gets a passing one.
-    (make_key() if IS_ENCRYPTION_KEY_LOST else _read_key_or_stop(ENCRYPTION_KEY_FILE),)
-    if EMBEDDED
-    else tuple(derive_key(secret) for secret in (SECRET_KEY, *SECRET_KEY_FALLBACKS))
-)
+    return tuple(derive_key(str(secret)) for secret in (SECRET_KEY, *SECRET_KEY_FALLBACKS))
+
+
+SECRET_KEY = ENVIRONMENT.secret_key or _when_asked_for(DataFolder(DATA_FOLDER).read_secret_key)
+SECRET_KEY_FALLBACKS = list(ENVIRONMENT.former_secret_keys)
+ENCRYPTION_KEYS = ENVIRONMENT.encryption_keys or _when_asked_for(_encryption_keys)
+
+# --- Applications ---------------------------------------------------------------------------------------
 
 INSTALLED_APPS = [
     "toolsearch_site",
     "catalog",
     "sessions",
-    "toolsearch_site.admin_config.SuperuserAdminConfig",
+    "toolsearch_site.accounts.admin_config.SuperuserAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.humanize",
     "whitenoise.runserver_nostatic",
-    "django.contrib.staticfiles",
+    "toolsearch_site.edge.static_files.ConsoleStaticFilesConfig",
     "csp",
     "django_htmx",
     "ninja",
 ]
 
 MIDDLEWARE = [
-    "toolsearch_site.sign_of_life.sign_of_life",
-    "toolsearch_site.request_ids.request_ids",
-    "toolsearch_site.metrics.measured",
+    "toolsearch_site.edge.liveness.answer_liveness",
+    "toolsearch_site.edge.request_ids.request_ids",
+    "toolsearch_site.monitoring.metrics.measured",
     "django.middleware.security.SecurityMiddleware",
-    "toolsearch_site.api_first.api_first",
+    "toolsearch_site.edge.api_dispatch.dispatch_api",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.gzip.GZipMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -93,14 +88,14 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "toolsearch_site.sign_in_ends.sign_in_ends",
+    "toolsearch_site.accounts.sign_in_expiry.expire_sign_ins",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     # Before any view, form or CSRF check reads the body, and late enough to answer with a page.
-    "toolsearch_site.body_limit.body_limit",
-    "toolsearch_site.middleware.ConsoleMiddleware",
+    "toolsearch_site.edge.body_limit.body_limit",
+    "toolsearch_site.edge.middleware.ConsoleMiddleware",
 ]
 
 ROOT_URLCONF = "toolsearch_site.urls"
@@ -129,7 +124,8 @@ TEMPLATES = [
 # before it writes waits for its turn instead of failing at once with "database is locked".
 SQLITE = {
     "ENGINE": "django.db.backends.sqlite3",
-    "NAME": SQLITE_FILE,
+    # Only `migrate` makes the file: any other command says that there is none.
+    "NAME": f"{DataFolder(DATA_FOLDER).database_file.as_uri()}?mode=rw",
     # Opening the file costs more than most requests: each thread keeps its connection.
     "CONN_MAX_AGE": None,
     "OPTIONS": {
@@ -143,9 +139,9 @@ SQLITE = {
 }
 
 
-# Of one process. While the server is away a request waits this long for a connection and is then told to
-# come back; short rounds of attempts find the server soon after it returns. Each absence leaves a pool with
-# one connection more: without a bound that fits, processes that rest would keep those that others need.
+# Per process. While the server is down a request waits `timeout` seconds for a connection, then gets a 503; a
+# short reconnect timeout finds the server soon after it returns. After every outage psycopg_pool grows by one
+# connection: bound it per process, or idle processes would hold connections that others need.
 POOL = {
     "min_size": 1,
     "max_size": ENVIRONMENT.connections,
@@ -158,7 +154,6 @@ POOL = {
 def _database_settings() -> dict[str, Any]:
     address = ENVIRONMENT.database
     if address is None:
-        SQLITE_FILE.touch(mode=0o600)  # SQLite's other files get the mode of this one
         return SQLITE
     return {
         "ENGINE": "django.db.backends.postgresql",
@@ -167,7 +162,7 @@ def _database_settings() -> dict[str, Any]:
         "PASSWORD": address.password,
         "HOST": address.host,
         "PORT": address.port,
-        # A connection that a restart of the server broke is found out before a request gets it.
+        # A connection broken by a restart of the server is detected before a request gets it.
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {"connect_timeout": 3, **address.options, "pool": POOL},
     }
@@ -180,7 +175,7 @@ CACHES = {
         {
             "BACKEND": "django.core.cache.backends.redis.RedisCache",
             "LOCATION": ENVIRONMENT.cache_url,
-            # What is cached is never worth waiting for.
+            # The cache is never worth waiting for.
             "OPTIONS": {"socket_connect_timeout": 0.5, "socket_timeout": 0.5},
         }
         if ENVIRONMENT.cache_url
@@ -196,7 +191,7 @@ BROKER_FOLDER = DATA_FOLDER / "broker"
 # Redis gives a message to another worker when it is not acknowledged in time: later than any task can end.
 LONGEST_TASK_SECONDS = 600
 VISIBILITY_TIMEOUT_SECONDS = 3600
-# A worker that is not told which queues to serve serves both.
+# A worker started without `--queues` serves both.
 REFRESH_QUEUE = "refresh"
 CELERY_TASK_QUEUES = [Queue(name) for name in ("celery", REFRESH_QUEUE)]  # type: ignore[no-untyped-call]
 CELERY_BROKER_URL = ENVIRONMENT.broker_url or "filesystem://localhost"
@@ -210,7 +205,7 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# A message is only a wake-up: when the broker is away the sweep finds the row, so nobody waits for it.
+# A message is only a wake-up: while the broker is down the sweep finds the row, so do not retry or wait.
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = ENVIRONMENT.broker_url is not None
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
@@ -219,16 +214,14 @@ CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     else {}
 )
 if ENVIRONMENT.broker_url is None:
-    for folder in (BROKER_FOLDER, BROKER_FOLDER / "control"):
-        folder.mkdir(mode=0o700, exist_ok=True)
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         "data_folder_in": str(BROKER_FOLDER),
         "data_folder_out": str(BROKER_FOLDER),
         "control_folder": str(BROKER_FOLDER / "control"),
         "polling_interval": 0.2,
     }
-    CELERY_BROKER_TRANSPORT = "toolsearch_site.file_broker:Transport"
-# Every beat is cheap and may be missed: what is due stands in the rows. A late beat is dropped.
+    CELERY_BROKER_TRANSPORT = "toolsearch_site.cluster.file_broker:FileTransport"
+# Every beat is cheap and may be missed: rows say what is due. A late beat is dropped.
 CELERY_BEAT_SCHEDULE = {
     "sweep-jobs": {"task": "catalog.sweep_jobs", "schedule": 2.0, "options": {"expires": 10}},
     "queue-due-refreshes": {
@@ -246,7 +239,7 @@ CELERY_BEAT_SCHEDULE = {
     },
     "prune-searches": {"task": "sessions.prune_searches", "schedule": 3600.0, "options": {"expires": 600}},
 }
-CELERY_BEAT_SCHEDULER = "toolsearch_site.scheduler:SoleScheduler"
+CELERY_BEAT_SCHEDULER = "toolsearch_site.cluster.scheduler:SoleScheduler"
 
 # --- Static files ---------------------------------------------------------------------------------------
 
@@ -259,7 +252,7 @@ STORAGES = {
         "BACKEND": (
             "django.contrib.staticfiles.storage.StaticFilesStorage"
             if DEBUG
-            else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+            else "toolsearch_site.edge.static_files.ConsoleStorage"
         )
     },
 }
@@ -276,7 +269,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 
-# Embedded means plain HTTP on one's own machine; anything else stands behind TLS.
+# Embedded means plain HTTP on the local machine; anything else is behind TLS.
 BEHIND_TLS = not (EMBEDDED or DEBUG) if ENVIRONMENT.behind_tls is None else ENVIRONMENT.behind_tls
 SESSION_COOKIE_SECURE = BEHIND_TLS
 CSRF_COOKIE_SECURE = BEHIND_TLS
@@ -309,7 +302,7 @@ CLIENT_TIMEOUT_SECONDS = ENVIRONMENT.client_timeout_seconds
 
 # --- What is kept of agents' sessions ---------------------------------------------------------------------
 
-# Searches and last uses of this long are written in one transaction, behind the answers' back.
+# How long write-behind buffers collect searches, events and last uses before one transaction writes them.
 WRITE_BEHIND_SECONDS = 1.0
 # Also of what else happened in sessions, and of the counts over time.
 KEEP_SEARCHES_DAYS = ENVIRONMENT.keep_searches_days
@@ -320,17 +313,19 @@ MAX_KEY_BYTES = 256_000_000
 
 # --- What is kept of servers' tools ------------------------------------------------------------------------
 
-# Of a tool that its server no longer lists and on which nobody has set anything.
+# Of a tool that its server no longer lists and that has no settings.
 KEEP_GONE_TOOLS_DAYS = ENVIRONMENT.keep_gone_tools_days
+# Functions that say which of some names an app refers to: such a tool is kept though it is gone.
+TOOL_REFERENCES = ("sessions.selectors.tool_use.loaded_names",)
 
 # --- What the worker may reach --------------------------------------------------------------------------
 
 STDIO_ENABLED = EMBEDDED if ENVIRONMENT.stdio_enabled is None else ENVIRONMENT.stdio_enabled
 STDIO_COMMANDS = ENVIRONMENT.stdio_commands
-# Variables that `${NAME}` in a server's settings may stand for, and what no such variable may hold.
-REFERENCES = (("*",) if EMBEDDED else ()) if ENVIRONMENT.references is None else ENVIRONMENT.references
-OWN_SECRETS = tuple(
-    dict.fromkeys((SECRET_KEY, *SECRET_KEY_FALLBACKS, *ENCRYPTION_KEYS, *ENVIRONMENT.secrets))
+# Variables that `${NAME}` in a server's settings may refer to, and values that no such variable may hold.
+REFERENCES = ENVIRONMENT.allowed_references
+OWN_SECRETS = _when_asked_for(
+    lambda: tuple({str(SECRET_KEY), *SECRET_KEY_FALLBACKS, *ENCRYPTION_KEYS, *ENVIRONMENT.secrets})
 )
 PRIVATE_ADDRESSES_ALLOWED = (
     EMBEDDED if ENVIRONMENT.private_addresses is None else ENVIRONMENT.private_addresses
@@ -356,4 +351,3 @@ INDEX_FOLDER = DATA_FOLDER / "index"
 NODES_KEEP_OWN_INDEX = not EMBEDDED
 METRICS_TOKEN = ENVIRONMENT.metrics_token
 METRICS_FOLDER = DATA_FOLDER / "metrics"
-BENCH_DATA = ENVIRONMENT.bench_data

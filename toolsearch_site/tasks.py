@@ -1,4 +1,4 @@
-"""Tasks that belong to no app of ours."""
+"""Celery tasks of the site itself."""
 
 from celery import shared_task
 from django.contrib.sessions.models import Session
@@ -9,7 +9,7 @@ BATCH_ROWS = 500
 
 @shared_task(name="toolsearch_site.clear_expired_sign_ins", ignore_result=True, time_limit=600)
 def clear_expired_sign_ins() -> None:
-    """Rows of sign-ins that ended by time: the browser's cookie is gone, the row would stay for ever."""
+    """Delete expired Django sessions, which nothing else removes."""
     expired = Session.objects.filter(expire_date__lt=timezone.now())
     while keys := list(expired.values_list("pk", flat=True)[:BATCH_ROWS]):
         Session.objects.filter(pk__in=keys).delete()

@@ -1,11 +1,13 @@
-"""Every address of the product."""
+"""The root URL configuration."""
 
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from toolsearch_site import account_views, system_views, views
-from toolsearch_site.api import api_urls
+from toolsearch_site import views
+from toolsearch_site.accounts import views as account_views
+from toolsearch_site.api.mount import api_urls
+from toolsearch_site.monitoring import views as monitoring_views
 
 urlpatterns = [
     path("", views.overview, name="overview"),
@@ -14,7 +16,7 @@ urlpatterns = [
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("account/", account_views.account, name="account"),
     path("theme/", account_views.choose_theme, name="choose_theme"),
-    path("system/", system_views.system, name="system"),
+    path("system/", monitoring_views.system, name="system"),
     path("api/v1/", api_urls()),
     path("admin/", admin.site.urls),
     path("", include("catalog.urls")),

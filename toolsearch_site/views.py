@@ -1,4 +1,4 @@
-"""The pages that belong to no app: the overview, and what is shown when something broke."""
+"""Pages that belong to no app: the overview and the error pages."""
 
 import sys
 from dataclasses import asdict
@@ -10,7 +10,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django.views.defaults import server_error as plain_server_error
 
-from catalog.access import Role, role_of, role_required
+from catalog.access.actors import SYSTEM
+from catalog.access.roles import Role, role_of, role_required
+from catalog.console.pages import render_page, wants_part
+from catalog.console.seen import NOTHING_NEW, has_seen
 from catalog.selectors import (
     changes,
     health,
@@ -21,18 +24,16 @@ from catalog.selectors import (
     tools,
     totals,
 )
-from catalog.services.changes import SYSTEM
-from catalog.views.pages import render_page, wants_part
-from sessions.domain.over_time import Period
-from sessions.reading import activity, costs
-from sessions.views.seen import NOTHING_NEW, has_seen
-from toolsearch_site.outages import answer_outage, is_outage
+from sessions.domain.activity_chart import Period
+from sessions.offers import costs
+from sessions.selectors import activity
+from toolsearch_site.edge.unavailable import answer_outage, is_outage
 
 
 @require_GET
 @role_required(Role.VIEWER)
 def overview(request: HttpRequest) -> HttpResponse:
-    """The part is what changes while one looks: the sums, the health, what needs attention."""
+    """The overview. Its part holds what changes: sums, health, servers that need attention."""
     sums = totals.read_totals()
     policy = policies.choose_policy(request.GET.get("policy", ""))
     context: dict[str, object] = {
@@ -59,7 +60,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Also for what fails before a view is reached, such as reading who is signed in."""
+    """The 500 page. Also used where reading the user has failed."""
     error = sys.exception()
     if error is not None and is_outage(error):
         return answer_outage(request, error)
@@ -69,7 +70,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 @require_GET
 @role_required(Role.VIEWER)
 def overview_activity(request: HttpRequest) -> HttpResponse:
-    """Asked for again and again: which searches found nothing is read only when something has happened."""
+    """The activity card, polled: failed searches are read only when something has happened."""
     if not wants_part(request):
         return redirect(reverse("overview", query={"period": request.GET.get("period", "")}))
     shown = _read_activity(request)

@@ -1,11 +1,11 @@
-"""The web server's entry point."""
+"""The WSGI entry point."""
 
 import gc
 import os
 
 from django.core.wsgi import get_wsgi_application
 
-from toolsearch_site.undumpable import make_undumpable
+from toolsearch_site.cluster.undumpable import make_undumpable
 
 make_undumpable()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "toolsearch_site.settings")
@@ -14,19 +14,23 @@ site = get_wsgi_application()
 
 from django.urls import get_resolver  # noqa: E402  once the apps are loaded
 
+from catalog.process_memory import remember  # noqa: E402
 from catalog.search.wordvectors import find_encoder  # noqa: E402
-from toolsearch_site.http_request import Request  # noqa: E402
-from toolsearch_site.unchanged import UnchangedFirst  # noqa: E402
-from toolsearch_site.whole_answers import whole_answers  # noqa: E402
+from toolsearch_site.data_folder import read_keys  # noqa: E402
+from toolsearch_site.edge.buffered_response import buffer_responses  # noqa: E402
+from toolsearch_site.edge.http_request import Request  # noqa: E402
+from toolsearch_site.edge.not_modified import NotModified  # noqa: E402
 
+read_keys()
 site.request_class = Request
 
 # Opened now, or the first requests of this process would wait for it.
 find_encoder()
 _ = get_resolver().url_patterns
 
-application = UnchangedFirst(whole_answers(site))
+application = NotModified(buffer_responses(site))
+remember("polls that found nothing new", application.forget)
 
-# Code stays until the end: each full collection would look through it anew, a tenth of a second at a time.
+# Freeze loaded code: otherwise every full garbage collection scans it, for a tenth of a second.
 gc.collect()
 gc.freeze()

@@ -2,6 +2,7 @@
 
 from catalog.api.config import router as config_router
 from catalog.api.health import router as health_router
+from catalog.api.keys import router as keys_router
 from catalog.api.models import router as models_router
 from catalog.api.policies import router as policies_router
 from catalog.api.refreshes import router as refreshes_router
@@ -19,4 +20,5 @@ routers = (
     config_router,
     models_router,
     review_router,
+    keys_router,
 )

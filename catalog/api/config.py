@@ -5,9 +5,10 @@ from typing import Annotated, Any
 from django.http import HttpRequest
 from ninja import Body, Router
 
-from catalog.callers import ADMIN_KEY, caller_of
+from catalog.access.callers import ADMIN_KEY, caller_of
 from catalog.domain import dialects
 from catalog.domain.dialects import Dialect
+from catalog.domain.policy import DEFAULT_SLUG
 from catalog.request_bodies import Text
 from catalog.schemas import ConfigOut, ImportOut
 from catalog.services import config
@@ -25,12 +26,12 @@ EXAMPLE = {
 def import_config(
     request: HttpRequest,
     document: Annotated[dict[str, Any], Body(examples=[EXAMPLE])],
-    policy: Text = "default",
+    policy: Text = DEFAULT_SLUG,
     dry_run: bool = False,
 ) -> ImportOut:
     """All or nothing. The dialect is known by its marks; `dry_run` stores nothing."""
     plan = config.import_config(
-        config=dialects.parse(document),
+        config=dialects.parse_config(document),
         policy_slug=policy,
         actor=caller_of(request).actor,
         dry_run=dry_run,
@@ -45,6 +46,7 @@ def import_config(
         policy=plan.policy,
         policy_changes=dict(plan.policy_changes),
         ignored={name: list(keys) for name, keys in plan.ignored.items()},
+        ignored_keys=list(plan.ignored_keys),
         disabled=list(plan.disabled),
     )
 
@@ -57,7 +59,7 @@ def import_config(
     exclude_none=True,
 )
 def export_config(
-    request: HttpRequest, dialect: Dialect = Dialect.PIZZAPI, policy: Text = "default"
+    request: HttpRequest, dialect: Dialect = Dialect.PIZZAPI, policy: Text = DEFAULT_SLUG
 ) -> ConfigOut:
     """Without secrets: each stands as `${NAME}`."""
     rendered = config.export_config(dialect=dialect, policy_slug=policy, actor=caller_of(request).actor)

@@ -1,4 +1,4 @@
-"""Can this instance serve?"""
+"""The health check by REST."""
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status

@@ -1,12 +1,12 @@
-"""The table of language models by REST: which of them search deferred tools themselves."""
+"""REST calls for the table of language models."""
 
 from typing import Annotated
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Path, Router, Status
 
+from catalog.access.callers import ADMIN_KEY, ANY_KEY, caller_of
 from catalog.api.preconditions import precondition_of, send_version
-from catalog.callers import ADMIN_KEY, ANY_KEY, caller_of
 from catalog.models import ModelSupport
 from catalog.schemas import ModelIn, ModelListOut, ModelOut, ModelPatchIn
 from catalog.selectors.models import find_model
@@ -27,8 +27,8 @@ def list_models(request: HttpRequest) -> ModelListOut:
     "/models", operation_id="create_model", summary="Add a row", response={201: ModelOut}, auth=ADMIN_KEY
 )
 def create_model(request: HttpRequest, wanted: ModelIn) -> Status[ModelOut]:
-    row = model_support.save_model(**wanted.model_dump(), actor=caller_of(request).actor)
-    return Status(201, ModelOut.from_orm(row))
+    saved = model_support.save_model(**wanted.model_dump(), actor=caller_of(request).actor)
+    return Status(201, ModelOut.from_orm(saved.row))
 
 
 @router.get("/models/{int:model_id}", operation_id="get_model", summary="One row", response=ModelOut)
@@ -46,13 +46,13 @@ def get_model(request: HttpRequest, response: HttpResponse, model_id: Id) -> Mod
 )
 def change_model(request: HttpRequest, response: HttpResponse, model_id: Id, wanted: ModelIn) -> ModelOut:
     """The row becomes what is given. `If-Match` as for PATCH."""
-    row = model_support.save_model(
+    saved = model_support.save_model(
         **wanted.model_dump(),
         actor=caller_of(request).actor,
         model_id=model_id,
         if_unchanged=precondition_of(request),
     )
-    return _answer(response, row)
+    return _answer(response, saved.row)
 
 
 @router.patch(
@@ -67,13 +67,13 @@ def patch_model(request: HttpRequest, response: HttpResponse, model_id: Id, want
 
     With an `If-Match` that no longer holds nothing is changed, and a 412 tells what has changed.
     """
-    row = model_support.change_model(
+    saved = model_support.change_model(
         model_id=model_id,
         changed=wanted.changes(),
         actor=caller_of(request).actor,
         if_unchanged=precondition_of(request),
     )
-    return _answer(response, row)
+    return _answer(response, saved.row)
 
 
 @router.delete(

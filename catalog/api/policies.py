@@ -1,4 +1,4 @@
-"""Policies by REST, for admins: read, changed, rolled back, and tried out before."""
+"""REST calls for policies: read, change, roll back and preview."""
 
 from dataclasses import asdict
 from typing import Annotated, Any
@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Body, Router, Status
 
+from catalog.access.callers import ADMIN_KEY, caller_of
 from catalog.api.preconditions import precondition_of, send_version
-from catalog.callers import ADMIN_KEY, caller_of
 from catalog.domain.decide import Decision
 from catalog.domain.errors import InvalidInput
 from catalog.domain.flips import Flip
@@ -143,7 +143,7 @@ def preview_policy(request: HttpRequest, slug: Text, wanted: PreviewIn) -> Previ
 
 
 def _read_fields(body: Fields) -> Fields:
-    """A policy's fields, given by themselves or, as an answer has them, below `fields`."""
+    """A policy's fields, given at the top level or, as a response has them, below `fields`."""
     shown = body.get("fields", {})
     if not isinstance(shown, dict):
         raise InvalidInput.at("fields", f"must be an object, not {name_type(shown)}")

@@ -1,4 +1,4 @@
-"""`ETag` and `If-Match` of what can be edited (RFC 9110)."""
+"""`ETag` and `If-Match` for edits (RFC 9110)."""
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.http import parse_etags
@@ -7,7 +7,7 @@ from catalog.services.edits import Precondition
 
 
 def precondition_of(request: HttpRequest) -> Precondition | None:
-    """None without `If-Match`, and for `*`: the row is there. A weak tag matches nothing."""
+    """None without `If-Match`, and for `*`. A weak tag matches nothing."""
     header = request.headers.get("If-Match")
     if header is None or header.strip() == "*":
         return None

@@ -1,13 +1,13 @@
-"""Refreshes by REST: asked for, and how the last one went."""
+"""REST calls to request a refresh and to read its result."""
 
 from django.http import HttpRequest
 from ninja import Router, Status
 
-from catalog.callers import ADMIN_KEY
+from catalog.access.callers import ADMIN_KEY
 from catalog.domain.errors import Conflict
 from catalog.models import Server
 from catalog.models.jobs import JobState
-from catalog.request_bodies import Text
+from catalog.request_bodies import NOTHING, NothingIn, Text
 from catalog.schemas import RefreshOut, RunOut
 from catalog.selectors.servers import find_server, last_refresh_job, refresh_history
 from catalog.services import refresh
@@ -22,7 +22,7 @@ router = Router(tags=["servers"], auth=ADMIN_KEY)
     summary="Ask a server for its tools again",
     response={202: RefreshOut},
 )
-def refresh_server(request: HttpRequest, name: Text) -> Status[RefreshOut]:
+def refresh_server(request: HttpRequest, name: Text, nothing: NothingIn = NOTHING) -> Status[RefreshOut]:
     """A worker does it; read the same address for how it went."""
     server = find_server(name)
     if server.is_snapshot or not server.enabled:

@@ -1,8 +1,9 @@
-"""The review by REST: what waits for an admin, and its approval."""
+"""REST calls of the review: tools that wait for an admin, and their approval."""
 
 from django.http import HttpRequest
 from ninja import Query, Router
 
+from catalog.access.callers import ADMIN_KEY, caller_of
 from catalog.api.review_schemas import (
     ApprovedOut,
     ApproveIn,
@@ -12,7 +13,6 @@ from catalog.api.review_schemas import (
     ReviewOut,
     ReviewQuery,
 )
-from catalog.callers import ADMIN_KEY, caller_of
 from catalog.domain.choices import Approval
 from catalog.selectors import review
 from catalog.selectors.review import ReviewFilter, ToolReview

@@ -1,4 +1,4 @@
-"""What the review's REST calls take and give."""
+"""REST schemas of the review."""
 
 from datetime import datetime
 from typing import Annotated, Any

@@ -1,19 +1,21 @@
-"""Servers by REST: what the catalog's tools come from. A server's name may hold a `/`."""
+"""REST calls for servers. A server's name may contain a `/`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router, Status
 
+from catalog.access.callers import ADMIN_KEY, ANY_KEY, Caller, caller_of
 from catalog.api.preconditions import precondition_of, send_version
 from catalog.api.tools import seen_by
-from catalog.callers import ADMIN_KEY, ANY_KEY, Caller, caller_of
 from catalog.domain import dialects
 from catalog.domain.choices import Kind, Transport
+from catalog.domain.connection import Rejected
 from catalog.domain.dialects.secrets import hide_secrets
 from catalog.domain.dialects.servers import render_server
 from catalog.domain.errors import Conflict, InvalidInput
-from catalog.domain.problems import Problems
+from catalog.domain.problems import Problems, join_place
 from catalog.models import Server
 from catalog.request_bodies import Text
 from catalog.schemas import (
@@ -28,25 +30,26 @@ from catalog.sealing import SealBroken
 from catalog.selectors import rest
 from catalog.selectors.rest import ServerWithSizes
 from catalog.selectors.servers import find_server
-from catalog.services import config, server_settings, servers, snapshots
-from catalog.services.writing import catalog_writing
+from catalog.services import config, servers, snapshots
+from catalog.services.catalog_lock import lock_catalog
 from catalog.tasks import wake_workers_on_commit
 
 router = Router(tags=["servers"], auth=ANY_KEY)
 
 ADDRESS_FIELDS = ("command", "args", "env", "url", "headers")
+REJECTED_NAMED = 100  # a body of 1 MiB may hold hundreds of thousands
 
 
 @router.get("/servers", operation_id="list_servers", summary="The catalog's servers", response=ServerListOut)
-def list_servers(
+def get_servers(
     request: HttpRequest,
     limit: int = Query(100, ge=1, le=500),  # type: ignore[type-arg]
     cursor: Text | None = None,
 ) -> ServerListOut:
     """By name. An agent sees the servers of its policy's tools, without their settings."""
     caller = caller_of(request)
-    page = rest.list_servers(policy=seen_by(caller), limit=limit, cursor=cursor)
-    return ServerListOut(items=[describe_server(found, caller) for found in page.servers], next=page.next)
+    page = rest.list_visible_servers(policy=seen_by(caller), limit=limit, cursor=cursor)
+    return ServerListOut(items=[make_server_out(found, caller) for found in page.servers], next=page.next)
 
 
 @router.get("/servers/{path:name}", operation_id="get_server", summary="One server", response=ServerOut)
@@ -55,7 +58,7 @@ def get_server(request: HttpRequest, response: HttpResponse, name: Text) -> Serv
     caller = caller_of(request)
     found = rest.read_server(name, policy=seen_by(caller))
     send_version(response, servers.version_of(found.server))
-    return describe_server(found, caller)
+    return make_server_out(found, caller)
 
 
 @router.post(
@@ -69,7 +72,7 @@ def create_server(request: HttpRequest, wanted: ServerIn) -> Status[ServerOut]:
     """By `command` or `url`, whose tools are then asked for; or a snapshot, with its `tools`."""
     caller = caller_of(request)
     prepared = _prepare(caller, wanted.name, wanted)
-    with catalog_writing():
+    with lock_catalog():
         if Server.objects.filter(name=wanted.name).exists():
             raise Conflict(f"There is a server named {wanted.name} already.")
         return Status(201, _store(caller, wanted.name, wanted, prepared))
@@ -96,8 +99,8 @@ def change_server(
         raise InvalidInput.at("name", "cannot be changed: agents know the server's tools by it")
     caller = caller_of(request)
     prepared = _prepare(caller, known.name, wanted)
-    with catalog_writing():
-        servers.require_current(server=find_server(name), if_unchanged=precondition_of(request))
+    with lock_catalog():
+        servers.require_current_server(server=find_server(name), if_unchanged=precondition_of(request))
         stored = _store(caller, known.name, wanted, prepared)
         send_version(response, servers.version_of(find_server(name)))
     return stored
@@ -111,12 +114,12 @@ def change_server(
     auth=ADMIN_KEY,
 )
 def delete_server(request: HttpRequest, name: Text) -> Status[None]:
-    server_settings.delete_server(server=find_server(name), actor=caller_of(request).actor)
+    servers.delete_server(server=find_server(name), actor=caller_of(request).actor)
     wake_workers_on_commit()
     return Status(204, None)
 
 
-def describe_server(found: ServerWithSizes, caller: Caller) -> ServerOut:
+def make_server_out(found: ServerWithSizes, caller: Caller) -> ServerOut:
     server = found.server
     return ServerOut(
         name=server.name,
@@ -124,6 +127,7 @@ def describe_server(found: ServerWithSizes, caller: Caller) -> ServerOut:
         kind=Kind(server.kind),
         transport=Transport(server.transport),
         enabled=server.enabled,
+        description=server.description,
         deferLoading=server.defer_loading,
         status=server.status,
         tools=found.tools,
@@ -135,7 +139,7 @@ def describe_server(found: ServerWithSizes, caller: Caller) -> ServerOut:
 
 
 def _describe_settings(server: Server) -> SettingsOut:
-    """Secrets are masked; where they cannot be opened, only the address is shown."""
+    """Secrets are masked; where they cannot be decrypted, only the address is shown."""
     try:
         shown = render_server(hide_secrets(servers.read_entry(server)))
     except SealBroken:
@@ -145,7 +149,9 @@ def _describe_settings(server: Server) -> SettingsOut:
 
 
 def _prepare(caller: Caller, name: str, wanted: ServerFieldsIn) -> list[snapshots.PreparedSnapshot]:
-    """What takes long of storing a snapshot, before the catalog is held. Empty where no tools are given."""
+    """The slow part of storing a snapshot, done before the catalog is locked. Empty where no
+    tools are given.
+    """
     if wanted.tools is None:
         return []
     sent = wanted.given()
@@ -156,12 +162,24 @@ def _prepare(caller: Caller, name: str, wanted: ServerFieldsIn) -> list[snapshot
     if sent.get("transport") not in (None, Transport.SNAPSHOT):
         problems.add("transport", "is snapshot where tools are given")
     problems.raise_if_any()
-    return snapshots.prepare_snapshots(
+    prepared = snapshots.prepare_snapshots(
         definitions_by_server={name: wanted.tools}, actor=caller.actor, kind=wanted.kind
     )
+    _refuse_rejected([rejected for one in prepared for rejected in one.rejected])
+    return prepared
 
 
-@catalog_writing()
+def _refuse_rejected(rejected: Sequence[Rejected]) -> None:
+    """A file's bad definitions are kept out alone; in a body each is a mistake, named by its place."""
+    problems = Problems()
+    for one in rejected[:REJECTED_NAMED]:
+        problems.add(join_place("tools", one.position), one.why)
+    if len(rejected) > REJECTED_NAMED:
+        problems.add("tools", f"{len(rejected) - REJECTED_NAMED} more cannot be used")
+    problems.raise_if_any()
+
+
+@lock_catalog()
 def _store(
     caller: Caller, name: str, wanted: ServerFieldsIn, prepared: list[snapshots.PreparedSnapshot]
 ) -> ServerOut:
@@ -173,7 +191,7 @@ def _store(
     server = Server.objects.get(name=name)
     _store_settings(caller, server, sent)
     wake_workers_on_commit()
-    return describe_server(rest.read_server(server.address, policy=None), caller)
+    return make_server_out(rest.read_server(server.address, policy=None), caller)
 
 
 def _store_settings(caller: Caller, server: Server, sent: dict[str, Any]) -> None:
@@ -181,15 +199,15 @@ def _store_settings(caller: Caller, server: Server, sent: dict[str, Any]) -> Non
     if "deferLoading" in sent:
         servers.set_defer_loading(server=server, defer_loading=sent["deferLoading"], actor=actor)
     if sent.get("enabled") is not None:
-        server_settings.set_enabled(server=server, enabled=sent["enabled"], actor=actor)
+        servers.set_enabled(server=server, enabled=sent["enabled"], actor=actor)
     if sent.get("kind") is not None:
-        server_settings.set_kind(server=server, kind=sent["kind"], actor=actor)
+        servers.set_kind(server=server, kind=sent["kind"], actor=actor)
     if seconds is not None:
         servers.set_refresh_interval(server=server, seconds=seconds, actor=actor)
 
 
 def _changes_address(name: str, sent: dict[str, Any]) -> bool:
-    """Whether the server is new, or is given another transport, or any part of an address."""
+    """Whether the server is new, or gets another transport or any other part of an address."""
     known = Server.objects.filter(name=name).first()
     if known is None or any(sent.get(field) is not None for field in ADDRESS_FIELDS):
         return True
@@ -197,7 +215,7 @@ def _changes_address(name: str, sent: dict[str, Any]) -> bool:
 
 
 def _store_address(caller: Caller, name: str, sent: dict[str, Any]) -> None:
-    """Through the same door as a config file: the same checks, and masked secrets keep their values."""
+    """Imports the address as a config file, with the same checks; masked secrets keep their values."""
     entry = _known_entry(name)
     entry |= {field: value for field, value in sent.items() if field in ADDRESS_FIELDS and value is not None}
     if sent.get("transport") is not None:
@@ -206,7 +224,7 @@ def _store_address(caller: Caller, name: str, sent: dict[str, Any]) -> None:
     if sent.get("command") or sent.get("url"):
         gone = ("url", "headers") if sent.get("command") else ("command", "args", "env")
         entry = {field: value for field, value in entry.items() if field not in gone or field in sent}
-    parsed = dialects.parse({"mcpServers": {name: entry}})
+    parsed = dialects.parse_config({"mcpServers": {name: entry}})
     left_out = frozenset(field for field in ADDRESS_FIELDS if sent.get(field) is None)
     config.import_config(config=parsed, policy_slug=caller.policy.slug, actor=caller.actor, left_out=left_out)
 

@@ -1,21 +1,21 @@
-"""Tools by REST."""
+"""REST calls for tools."""
 
 from dataclasses import replace
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query, Router
 
+from catalog.access.callers import ADMIN_KEY, ANY_KEY, Caller, caller_of
 from catalog.api.preconditions import precondition_of, send_version
-from catalog.callers import ADMIN_KEY, ANY_KEY, Caller, caller_of
 from catalog.domain.choices import Kind, Loading
 from catalog.models import Policy
 from catalog.models.tools import State
 from catalog.request_bodies import Text
 from catalog.schemas import DecisionOut, SizeOut, ToolIn, ToolOut, ToolPageOut, ToolQuery
-from catalog.selectors import rest
+from catalog.selectors import rest, search
 from catalog.selectors.rest import ToolPage, ToolWithDecisions
 from catalog.selectors.tools import ToolFilter, find_tool
-from catalog.services import search, tool_settings
+from catalog.services import tool_settings
 from catalog.tasks import wake_workers_on_commit
 
 router = Router(tags=["tools"], auth=ANY_KEY)
@@ -25,7 +25,7 @@ NOT_INDEXED = (State.HIDDEN, State.GONE)
 
 
 @router.get("/tools", operation_id="list_tools", summary="The catalog's tools", response=ToolPageOut)
-def list_tools(request: HttpRequest, asked: Query[ToolQuery]) -> ToolPageOut:
+def get_tools(request: HttpRequest, asked: Query[ToolQuery]) -> ToolPageOut:
     """By qualified name; with `q` the best match first, of at most 500.
 
     An agent sees its policy's tools. `state` is for admins.
@@ -76,14 +76,14 @@ def _answer(response: HttpResponse, found: ToolWithDecisions) -> ToolOut:
 def _read_page(asked: ToolQuery, *, state: State | None, policy: Policy | None) -> ToolPage:
     wanted = ToolFilter(text=asked.q, server=asked.server, loading=asked.loading, state=state)
     if not asked.q.strip() or state in NOT_INDEXED:
-        return rest.list_tools(wanted, policy=policy, limit=asked.limit, cursor=asked.cursor)
-    found = search.find_tools(query=asked.q, policy=policy, server=asked.server or None)
+        return rest.list_tool_page(wanted, policy=policy, limit=asked.limit, cursor=asked.cursor)
+    found = search.find_tool_ids(query=asked.q, policy=policy, server=asked.server or None)
     shown = replace(wanted, text="", state=State.ACTIVE)
     return rest.list_found_tools(found, shown, policy=policy, limit=asked.limit, cursor=asked.cursor)
 
 
 def seen_by(caller: Caller) -> Policy | None:
-    """The policy that limits what a caller sees; an admin sees all."""
+    """The policy that limits what the caller sees; None for an admin, who sees everything."""
     return None if caller.is_admin else caller.policy
 
 

@@ -1,6 +1,6 @@
 """A small MCP server that ships with the project: everyday tools that need no network, files or account.
 
-Runs over stdio, by path or as `python -m catalog.demo.workshop_server`. It imports nothing of the project.
+Runs over stdio, by path or as `python -m catalog.demo.workshop_server`. It imports nothing from the project.
 """
 
 import calendar

@@ -1,4 +1,4 @@
-"""Which network addresses a server may be at. Judges an address, never a name: names are resolved first."""
+"""Network addresses that servers may have. Checks IP addresses; names are resolved before."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,8 +10,6 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-
-from catalog.domain.errors import InvalidInput
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -39,29 +37,15 @@ _SPECIAL = _PRIVATE + tuple(
 @dataclass(frozen=True, slots=True)
 class AddressRules:
     allow_private: bool = False
-    allowed_networks: tuple[Network, ...] = ()
 
 
-def parse_networks(text: str) -> tuple[Network, ...]:
-    """Read `10.0.0.0/8, fd00::/8`. Raises InvalidInput that names the part that is not a network."""
-    networks: list[Network] = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        try:
-            networks.append(ip_network(part))
-        except ValueError as problem:
-            raise InvalidInput.at("allowed_networks", str(problem)) from None
-    return tuple(networks)
-
-
-def why_refused(address: str, rules: AddressRules) -> str | None:
+def why_address_refused(address: str, rules: AddressRules) -> str | None:
     """Say why nothing may connect to this IP address; None when it may."""
     try:
         given = ip_address(address)
     except ValueError:
         return "not an IP address"
     target = _innermost(given)
-    if _is_within((given, target), rules.allowed_networks):
-        return None
     if target.is_multicast:
         return "a multicast address"
     if rules.allow_private or (target.is_global and not _is_within((given, target), _SPECIAL)):
@@ -70,7 +54,7 @@ def why_refused(address: str, rules: AddressRules) -> str | None:
 
 
 def _innermost(address: Address) -> Address:
-    """The IPv4 address inside an IPv6 one, where there is one: that is where the packets go."""
+    """The IPv4 address embedded in an IPv6 one, where there is one: that is where packets go."""
     if isinstance(address, IPv4Address):
         return address
     if address in _NAT64:

@@ -1,4 +1,4 @@
-"""Which definitions count as approved, and which of the others a policy's quarantine holds back."""
+"""Which definitions are approved, and which of the others a policy's quarantine locks."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,9 +11,9 @@ _HELD: Mapping[Quarantine, frozenset[Approval]] = {
 }
 
 
-def judge(*, digest: str, baseline: str, is_approved: bool) -> Approval:
-    """How a definition stands. `baseline` is the form that was approved, or the first of a tool that never
-    was; a definition that goes back to it stands as it did before.
+def approval_after(*, digest: str, baseline: str, is_approved: bool) -> Approval:
+    """The approval of a definition. `baseline` is the approved form, or the first one of a tool that never
+    was approved; a definition that returns to it gets its approval back.
     """
     if digest != baseline:
         return Approval.CHANGED
@@ -21,14 +21,14 @@ def judge(*, digest: str, baseline: str, is_approved: bool) -> Approval:
 
 
 def held_by(quarantine: Quarantine) -> frozenset[Approval]:
-    """What a policy with this setting keeps out of every list, sum and search."""
+    """The approvals that a policy with this setting keeps out of every list, sum and search."""
     return _HELD[quarantine]
 
 
 def newly_held(wanted: Quarantine, in_force: Iterable[Quarantine]) -> frozenset[Approval]:
-    """What one policy would begin to hold back that no policy holds back yet.
+    """The approvals that one policy would begin to lock and no policy locks yet.
 
-    Tools known at that moment that no admin has looked at are trusted as they are: whoever switches
-    quarantine on wants to be asked about what comes next, and not to cut every agent off.
+    Known tools that no admin has reviewed are trusted as they are: whoever turns quarantine on wants to be
+    asked about later changes, not to cut every agent off.
     """
     return held_by(wanted).difference(*map(held_by, in_force))

@@ -1,12 +1,12 @@
-"""The form of a backup file: compressed JSON lines, and at the end a seal that counts and sums them.
+"""The format of a backup file: compressed JSON lines, the last of which holds a row count and a checksum.
 
     {"toolsearch_backup": 1, "made_at": …, "migrations": […], "key_check": …}
     {"table": "catalog.server", "columns": ["id", "name", …]}
     [1, "github", …]
     {"rows": 1, "sha256": …}
 
-A reader never holds more than one line, and refuses what grows out of proportion when it is unpacked. Behind
-rows that pack as well as that, a writer adds zeros, which gzip passes over, until the file is long enough.
+A reader holds one line at a time, and refuses a file that expands out of proportion. A writer pads rows that
+compress as well as that with zeros, which gzip ignores, until the file is long enough.
 """
 
 import gzip
@@ -22,7 +22,7 @@ from typing import IO, Any
 from catalog.domain.errors import InvalidInput
 from catalog.domain.json_text import read_json
 
-FORMAT = 1
+BACKUP_FORMAT = 1
 LONGEST_LINE_BYTES = 32 * 1024 * 1024
 # JSON of rows packs to a tenth or a fiftieth of its size; a bomb to a thousandth.
 LARGEST_EXPANSION = 200
@@ -32,7 +32,7 @@ _MARK = "toolsearch_backup"
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """`key_check` tells whether two instances have the same SECRET_KEY, and nothing else of it."""
+    """`key_check` shows whether two instances have the same SECRET_KEY, and nothing else about it."""
 
     made_at: str
     migrations: Sequence[str]
@@ -45,11 +45,11 @@ class TableLine:
     columns: Sequence[str]
 
 
-Row = list[Any]
+BackupRow = list[Any]
 
 
 class BackupWriter:
-    """Writes lines in order. Without `seal` at the end, no reader takes the file."""
+    """Writes lines in order. Without `write_checksum` at the end, the file is not valid."""
 
     def __init__(self, file: IO[bytes], header: Header) -> None:
         self.rows = 0
@@ -58,22 +58,22 @@ class BackupWriter:
         self._unpacked_bytes = 0
         self._sum = hashlib.sha256()
         self._packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, compresslevel=6)
-        self._write({_MARK: FORMAT, **asdict(header)})
+        self._write({_MARK: BACKUP_FORMAT, **asdict(header)})
 
     def begin_table(self, table: TableLine) -> None:
         self._write(asdict(table))
 
-    def add(self, row: Row) -> None:
+    def add(self, row: BackupRow) -> None:
         self.rows += 1
         self._write(row)
 
-    def seal(self) -> None:
+    def write_checksum(self) -> None:
         self._write({"rows": self.rows, "sha256": self._sum.hexdigest()})
         self._packed.close()
         self._pad()
 
     def _pad(self) -> None:
-        """Rows may be as alike as those of a bomb: their reader goes by the length of the file."""
+        """Pads very repetitive backups with zeros, because the reader limits the expansion ratio."""
         if self._unpacked_bytes <= ALWAYS_ALLOWED_BYTES:
             return
         missing = -(-self._unpacked_bytes // LARGEST_EXPANSION) - (self._file.tell() - self._begun_at)
@@ -87,7 +87,7 @@ class BackupWriter:
 
 
 class BackupReader:
-    """Reads what a writer sealed. Everything raises InvalidInput for a damaged or foreign file."""
+    """Reads a complete backup. Everything raises InvalidInput for a damaged or foreign file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -99,8 +99,8 @@ class BackupReader:
     def close(self) -> None:
         self._packed.close()
 
-    def lines(self) -> Iterator[TableLine | Row]:
-        """Table lines, each followed by its rows. Only the end says that all of it was right."""
+    def lines(self) -> Iterator[TableLine | BackupRow]:
+        """Table lines, each followed by its rows. The checksum is verified at the end."""
         rows = 0
         while True:
             sum_so_far = self._sum.hexdigest()
@@ -120,7 +120,7 @@ class BackupReader:
             line = self._read_line()
         except InvalidInput:
             raise InvalidInput.at(str(self._path), "is not a backup of toolsearch") from None
-        if not isinstance(line, dict) or line.pop(_MARK, None) != FORMAT:
+        if not isinstance(line, dict) or line.pop(_MARK, None) != BACKUP_FORMAT:
             raise InvalidInput.at(str(self._path), "is not a backup of toolsearch, or of a newer form")
         match line:
             case {"made_at": str(made_at), "migrations": [*names], "key_check": str(key_check)}:
@@ -133,7 +133,7 @@ class BackupReader:
                 return TableLine(table, columns)
         raise self._damaged("a table's line is not a backup's")
 
-    def _read_line(self) -> Row | dict[str, Any]:
+    def _read_line(self) -> BackupRow | dict[str, Any]:
         content = self._unpack(LONGEST_LINE_BYTES + 1)
         if not content.endswith(b"\n"):
             raise self._damaged("it is cut off, or a line is too long")
@@ -161,7 +161,7 @@ class BackupReader:
 
 @contextmanager
 def open_backup(path: Path) -> Iterator[BackupReader]:
-    """Raises InvalidInput for a file that is not there, not a backup, or damaged in its first line."""
+    """Raises InvalidInput for a missing file, a file that is no backup, or a damaged first line."""
     try:
         reader = BackupReader(path)
     except OSError as error:

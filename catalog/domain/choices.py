@@ -1,4 +1,4 @@
-"""The closed lists of values that the contract names."""
+"""The closed sets of values that the contract defines."""
 
 from enum import StrEnum
 
@@ -17,7 +17,7 @@ class Transport(StrEnum):
 
 
 class Loading(StrEnum):
-    """What an admin set on one tool."""
+    """An admin's setting on one tool."""
 
     INHERIT = "inherit"
     ALWAYS = "always"
@@ -57,7 +57,7 @@ class Quarantine(StrEnum):
 
 
 class Approval(StrEnum):
-    """How a definition stands with the admins: nobody has approved it yet, they have, or it changed since."""
+    """Whether a definition is new, approved, or changed since its approval."""
 
     NEW = "new"
     APPROVED = "approved"
@@ -65,14 +65,14 @@ class Approval(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What is decided for one tool."""
+    """The decision for one tool."""
 
     LOAD = "load"
     DEFER = "defer"
 
 
 class Reason(StrEnum):
-    """The ids of the deciding rules, in their order; `discovered` is the session's own."""
+    """The ids of the deciding rules, in their order; `discovered` is for sessions."""
 
     SEARCH_TOOL = "search_tool"
     SEARCH_OFF = "search_off"

@@ -1,4 +1,4 @@
-"""How to reach a server, how far to trust it, and what it said."""
+"""Connections to servers: address, limits, rules for commands, and the listing received."""
 
 import re
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
+from catalog.domain import limits
 from catalog.domain.addresses import AddressRules
 from catalog.domain.choices import Transport
 from catalog.domain.errors import ToolSearchError
@@ -27,14 +28,14 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
 
 
 def why_header_refused(name: str) -> str | None:
-    """What is wrong with a header's name; None where a definition may set it."""
+    """Why a header's name is refused; None where a definition may set it."""
     if name.strip().lower() in ROUTING_HEADERS or name.startswith(":"):
         return "is set by HTTP itself: remove it"
     return None if _HEADER_NAME.fullmatch(name) else "is not the name of a header"
 
 
 class FailureCode(StrEnum):
-    """Why a server could not be listed. Stored with the run, so a value once given stays."""
+    """Why a server could not be listed. Stored with the run, so values must not change."""
 
     COMMAND_NOT_FOUND = "command_not_found"
     STDIO_NOT_ALLOWED = "stdio_not_allowed"
@@ -64,7 +65,7 @@ class FailureCode(StrEnum):
 
 
 class UpstreamFailure(ToolSearchError):
-    """A server could not be listed. `message` tells an admin what to do; it holds no secret value."""
+    """A server could not be listed. `message` is for admins and holds no secret value."""
 
     status: ClassVar[int] = 502
     title: ClassVar[str] = "Server not reachable"
@@ -78,7 +79,9 @@ class UpstreamFailure(ToolSearchError):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Connection:
-    """Where a server is. Values may hold `${VAR}` and `${VAR:-default}` until `resolve` fills them in."""
+    """The address of a server. Values may hold `${VAR}` and `${VAR:-default}` until `resolve`
+    fills them in.
+    """
 
     transport: Transport
     command: str = ""
@@ -104,7 +107,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one listing may cost. `max_total_bytes` counts all that a server sends, noise included.
+    """Limits of one listing. `max_total_bytes` counts everything that a server sends.
 
     `max_requests` and `max_notifications` are what it may send unasked: a listing needs neither.
     """
@@ -112,12 +115,12 @@ class Limits:
     connect_timeout_seconds: float = 30.0
     list_timeout_seconds: float = 30.0
     close_timeout_seconds: float = 2.0
-    max_pages: int = 100
-    max_tools: int = 10_000
-    max_definition_bytes: int = 256 * 1024
-    max_total_bytes: int = 16 * 1024 * 1024
-    max_requests: int = 100
-    max_notifications: int = 10_000
+    max_pages: int = limits.LISTING_PAGES
+    max_tools: int = limits.LISTING_TOOLS
+    max_definition_bytes: int = limits.DEFINITION_BYTES
+    max_total_bytes: int = limits.LISTING_BYTES
+    max_requests: int = limits.LISTING_REQUESTS
+    max_notifications: int = limits.LISTING_NOTIFICATIONS
     stderr_tail_bytes: int = 4096
 
 
@@ -127,16 +130,15 @@ class StdioRules:
 
     `allowed_commands` lists commands as they are written in the definition; `None` allows every one.
     Variables that change which code a command runs, such as `PATH`, `LD_PRELOAD` or `PYTHONPATH`, would be a
-    way round such a list: where there is one, a definition may set them only with `allow_loader_variables`.
+    way round such a list: where there is one, no definition may set them.
     """
 
     enabled: bool = True
     allowed_commands: frozenset[str] | None = None
-    allow_loader_variables: bool = False
 
     @property
     def refuses_loader_variables(self) -> bool:
-        return self.allowed_commands is not None and not self.allow_loader_variables
+        return self.allowed_commands is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,15 +149,19 @@ class Rules:
 
 
 class Rejected(NamedTuple):
-    """A definition that was kept out. `name` is what the server called it, or its place in the list."""
+    """A rejected definition. `name` is what the server called it, or its place in the list.
+
+    `position` is that place, from 0.
+    """
 
     name: str
     why: str
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """What a server says of itself. Definitions are in MCP's wire form, in the server's order.
+class ServerListing:
+    """A server's answer. Definitions are in MCP's wire form, in the server's order.
 
     `masked` are the names of those in which a secret was masked.
     """
@@ -168,7 +174,6 @@ class Listing:
     protocol_version: str = ""
     instructions: str = ""
     stderr_tail: str = ""
-    supports_list_changed: bool = False
     masked: frozenset[str] = frozenset()
 
 
@@ -195,7 +200,7 @@ def resolve(
 
 
 def _value_of(reference: re.Match[str], environment: Mapping[str, str], rules: ReferenceRules) -> str:
-    """An empty variable counts as unset, as `:-` does in a shell."""
+    """An empty variable counts as unset, like `:-` in a shell."""
     name, default = reference.groups()
     if why := rules.why_refused(name):
         raise _unusable(f"{why[:1].upper()}{why[1:]}")

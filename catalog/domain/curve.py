@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from catalog.domain.choices import Mode
-from catalog.domain.decide import decide_one, measure_safely, prepare, visible_tools
+from catalog.domain.decide import decide_one, measure_safely, prepare_rules, visible_tools
 from catalog.domain.facts import NO_SESSION, SessionFacts, ToolFacts
 from catalog.domain.policy import MAX_THRESHOLD, Policy
 from catalog.domain.rules import Situation
@@ -14,7 +14,7 @@ from catalog.domain.thresholds import Measure, sum_tools
 
 @dataclass(frozen=True, slots=True)
 class CurveStep:
-    """What is sent from `threshold` on (just past it, unless `is_inclusive`) up to the next step."""
+    """The tokens sent from `threshold` on (just past it, unless `is_inclusive`) up to the next step."""
 
     threshold: float
     is_inclusive: bool
@@ -43,16 +43,16 @@ def draw_curve(
         return measure_safely(replace(policy, threshold=threshold), totals, session)
 
     lowest, highest = read_at(0), read_at(MAX_THRESHOLD)
-    first = _take_step(shown, prepare(policy, lowest), overhead_tokens)
+    first = _take_step(shown, prepare_rules(policy, lowest), overhead_tokens)
     if lowest.over == highest.over or lowest.value is None:
         return (first,)
-    last = _take_step(shown, prepare(policy, highest), overhead_tokens)
+    last = _take_step(shown, prepare_rules(policy, highest), overhead_tokens)
     is_inclusive = read_at(lowest.value).over is False
     return first, replace(last, threshold=lowest.value, is_inclusive=is_inclusive)
 
 
 def step_at(curve: Sequence[CurveStep], threshold: float) -> CurveStep:
-    """The step in force at one threshold."""
+    """The step that applies at a threshold."""
     reached = [
         step
         for step in curve

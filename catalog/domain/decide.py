@@ -1,4 +1,4 @@
-"""Which tools load now and which wait for a search. Anything uncertain loads the tool and says so."""
+"""Decides which tools load now and which wait for a search. In doubt a tool loads, with that reason."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from catalog.domain.facts import NO_SESSION, SessionFacts, ToolFacts
 from catalog.domain.globs import compile_globs
 from catalog.domain.policy import Policy
 from catalog.domain.rules import UNCERTAIN, Rule, Situation, rules_that_hold
-from catalog.domain.thresholds import Measure, Totals, measure, sum_tools
+from catalog.domain.thresholds import Measure, ThresholdTotals, measure_threshold, sum_tools
 
 
 class Decision(NamedTuple):
@@ -59,7 +59,7 @@ def decide(tools: Iterable[ToolFacts], policy: Policy, session: SessionFacts = N
     """Say for each visible tool whether it loads now or waits, and by which rule."""
     shown = visible_tools(tools, policy, session)
     reading = measure_safely(policy, sum_tools(shown), session)
-    situation = prepare(policy, reading)
+    situation = prepare_rules(policy, reading)
     decisions = tuple(decide_one(tool, situation) for tool in sorted(shown, key=attrgetter("name")))
     active = any(decision.is_deferred for decision in decisions)
     return Decided(active, reading, _load_discovered(decisions, shown, session.loaded))
@@ -77,7 +77,7 @@ def visible_tools(
 def locked_tools(
     tools: Iterable[ToolFacts], policy: Policy, session: SessionFacts = NO_SESSION
 ) -> list[ToolFacts]:
-    """The tools that would be shown, were they approved."""
+    """The tools that would be shown if they were approved."""
     held = held_by(policy.quarantine)
     return _narrow([tool for tool in tools if tool.approval in held], policy, session) if held else []
 
@@ -90,16 +90,16 @@ def _narrow(shown: list[ToolFacts], policy: Policy, session: SessionFacts) -> li
     return shown
 
 
-def measure_safely(policy: Policy, totals: Totals, session: SessionFacts = NO_SESSION) -> Measure:
-    """Read the policy's threshold; where that fails the reading is unknown, and unknown loads."""
+def measure_safely(policy: Policy, totals: ThresholdTotals, session: SessionFacts = NO_SESSION) -> Measure:
+    """Measure the policy's threshold; where that fails the value is unknown, and unknown loads."""
     try:
-        return measure(policy, totals, session)
+        return measure_threshold(policy, totals, session)
     except (ArithmeticError, TypeError, ValueError):
         return Measure(policy.threshold_unit, None, policy.limit, None)
 
 
-def prepare(policy: Policy, reading: Measure) -> Situation:
-    """Do once what all tools share; `decide_one` then takes the same time however many tools there are."""
+def prepare_rules(policy: Policy, reading: Measure) -> Situation:
+    """Computes once what all tools share, so that `decide_one` takes constant time."""
     situation = Situation(
         policy, reading.over, compile_globs(policy.never_defer), compile_globs(policy.always_defer)
     )
@@ -112,12 +112,12 @@ def decide_one(tool: ToolFacts, situation: Situation) -> Decision:
 
 
 def decide_by_threshold(situation: Situation) -> Rule | None:
-    """The rule for every tool that no other rule decides; None where the policy reads no threshold."""
+    """The decision for tools that no other rule decides; None where the policy reads no threshold."""
     return situation.rules[-1] if situation.policy.mode is Mode.AUTO else None
 
 
-def explain(tool: ToolFacts, situation: Situation) -> tuple[Rule, ...]:
-    """Every rule that applies to a tool, in order: the first decides, the second would have come next."""
+def explain_decision(tool: ToolFacts, situation: Situation) -> tuple[Rule, ...]:
+    """Every rule that applies to a tool, in order: the first one decides."""
     applying: list[Rule] = []
     try:
         applying.extend(rule for rule in situation.rules if rule.applies(tool, situation))
@@ -151,7 +151,7 @@ def _load_discovered(
 
 
 def _names_meant(tools: Sequence[ToolFacts], given: Sequence[str]) -> set[str]:
-    """Qualified names as they are; any other name means the tools that have it as their own."""
+    """Qualified names as they are; any other name stands for all tools with that own name."""
     qualified = {tool.name for tool in tools}
     bare = {name for name in given if name not in qualified}
     return {name for name in given if name in qualified} | {tool.name for tool in tools if tool.tool in bare}

@@ -1,4 +1,4 @@
-"""A tool definition as its server gives it: read from the wire, measured, fingerprinted."""
+"""A tool definition as its server gives it: parsed, measured, digested."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ class Definition:
         )
 
     def to_wire(self) -> dict[str, Any]:
-        """MCP's form again, without the fields that are empty."""
+        """MCP's form, without empty fields."""
         optional = {
             "title": self.title,
             "description": self.description,
@@ -57,6 +57,6 @@ class Definition:
 
     @property
     def digest(self) -> str:
-        """The same for the same content in any key order; another when anything a model can see differs."""
+        """Independent of key order; differs when anything a model can see differs."""
         text = json.dumps(self.to_wire(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

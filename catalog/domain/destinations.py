@@ -1,4 +1,4 @@
-"""A stored secret belongs to where it was meant to go: another destination does not get it.
+"""Binds stored secrets to their destination, so that a changed address or command does not get them.
 
 The destination of an address is its scheme, host and port, for editors also its path; that of a command is
 the command with its arguments.
@@ -24,10 +24,10 @@ Destination = tuple[object, ...]
 def keep_secrets(
     given: ServerEntry, stored: ServerEntry, *, left_out: Collection[str] = (), with_path: bool
 ) -> ServerEntry:
-    """The entry with the stored value for each one that reads as it is shown in its place.
+    """The entry with stored values in place of masked ones.
 
-    `left_out` names fields that were not given and stand in `given` as they are shown; `with_path` makes
-    the path a part of an address. Raises InvalidInput that names every secret that has to be given again.
+    `left_out` names fields that were not given and are in `given` as they are shown; `with_path` makes the
+    path part of an address. Raises InvalidInput that names every secret that has to be given again.
     """
     hidden = hide_secrets(stored)
     if not is_same_destination(given, stored, with_path=with_path):
@@ -82,7 +82,7 @@ def _masked_places(given: ServerEntry, stored: ServerEntry, hidden: ServerEntry)
 
 
 def _left_out_places(given: ServerEntry, left_out: Collection[str]) -> Iterator[str]:
-    """Every variable and header; of the rest, what refers to a variable."""
+    """Every variable and header; of the rest, what contains a reference."""
     for place, text in texts_of(given):
         field = place.partition(".")[0].partition("[")[0]
         is_secret = field in {"env", "headers"} or names_in([text])
@@ -91,7 +91,7 @@ def _left_out_places(given: ServerEntry, left_out: Collection[str]) -> Iterator[
 
 
 def _masks(stored: ServerEntry, hidden: ServerEntry) -> frozenset[str]:
-    """The names that stand for secrets where the entry is shown, and for no variable."""
+    """Reference names that stand for masked secrets, and for no variable."""
     return names_of(hidden) - names_of(stored)
 
 

@@ -1,6 +1,6 @@
-"""What two sequences have in common, in order: E. W. Myers, "An O(ND) Difference Algorithm", 1986.
+"""Longest common subsequence by E. W. Myers, "An O(ND) Difference Algorithm", 1986.
 
-The work grows with the length times the number of differences, so it is counted and has an end.
+The work grows with the length times the number of differences, so it is counted and limited.
 """
 
 from collections.abc import Hashable, Sequence
@@ -8,7 +8,7 @@ from typing import NamedTuple, Optional
 
 
 class Stretch(NamedTuple):
-    """`size` items that are the same, at `old` of the one sequence and at `new` of the other."""
+    """`size` equal items, at `old` of the one sequence and at `new` of the other."""
 
     old: int
     new: int
@@ -16,21 +16,21 @@ class Stretch(NamedTuple):
 
 
 class _Path(NamedTuple):
-    """The last stretch of a way through both sequences, and the way to it."""
+    """The last stretch of a path through both sequences, linked to the ones before it."""
 
     before: Optional["_Path"]
     stretch: Stretch
 
 
 class Compared(NamedTuple):
-    """`stretches` is None where the steps did not suffice; `steps` are those taken."""
+    """`stretches` is None where the step limit was reached; `steps` are those taken."""
 
     stretches: list[Stretch] | None
     steps: int
 
 
 def find_common(old: Sequence[Hashable], new: Sequence[Hashable], *, most_steps: int) -> Compared:
-    """The most that both have in common; a step is one look at one place of both."""
+    """The longest common subsequence; a step is one comparison."""
     start = _count_alike(old, new)
     end = _count_alike(old[start:][::-1], new[start:][::-1])
     middle_old, middle_new = _number(old[start : len(old) - end], new[start : len(new) - end])
@@ -43,7 +43,7 @@ def find_common(old: Sequence[Hashable], new: Sequence[Hashable], *, most_steps:
 
 
 def common_ends(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[Stretch]:
-    """What both have in common at their beginning and at their end, in one pass."""
+    """The common prefix and suffix, in one pass."""
     start = _count_alike(old, new)
     end = _count_alike(old[start:][::-1], new[start:][::-1])
     ends = [Stretch(0, 0, start), Stretch(len(old) - end, len(new) - end, end)]
@@ -58,7 +58,7 @@ def _count_alike(old: Sequence[Hashable], new: Sequence[Hashable]) -> int:
 
 
 def _number(old: Sequence[Hashable], new: Sequence[Hashable]) -> tuple[list[int], list[int]]:
-    """A number for each different item: numbers are compared in no time, long texts are not."""
+    """Numbers equal items alike, because comparing numbers is faster than comparing long texts."""
     numbers: dict[Hashable, int] = {}
     return (
         [numbers.setdefault(item, len(numbers)) for item in old],
@@ -67,7 +67,7 @@ def _number(old: Sequence[Hashable], new: Sequence[Hashable]) -> tuple[list[int]
 
 
 def _search(old: list[int], new: list[int], most_steps: int) -> tuple[list[Stretch] | None, int]:
-    """For ever more differences, how far each diagonal of the two gets."""
+    """For a growing number of differences, how far each diagonal reaches."""
     reached: dict[int, tuple[int, _Path | None]] = {1: (0, None)}
     steps = 0
     for differences in range(len(old) + len(new) + 1):
@@ -90,7 +90,7 @@ def _search(old: list[int], new: list[int], most_steps: int) -> tuple[list[Stret
 def _go_on(
     reached: dict[int, tuple[int, _Path | None]], diagonal: int, differences: int
 ) -> tuple[int, _Path | None]:
-    """From the neighbour that is further: an item of the new one more, or one of the old."""
+    """Continues from the neighbouring diagonal that is further: an insertion or a deletion."""
     is_first, is_last = diagonal == -differences, diagonal == differences
     if is_first or (not is_last and reached[diagonal - 1][0] < reached[diagonal + 1][0]):
         return reached[diagonal + 1]

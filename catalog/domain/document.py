@@ -8,6 +8,7 @@ from catalog.domain.choices import Approval, Kind, Loading
 from catalog.domain.dialects.servers import parse_defer_loading
 from catalog.domain.errors import InvalidInput
 from catalog.domain.facts import SessionFacts, ToolFacts, asks_always_load, count_chars
+from catalog.domain.limits import COUNT
 from catalog.domain.names import ToolId, name_all
 from catalog.domain.policy import Policy
 from catalog.domain.problems import Problems, join_place, snake_case
@@ -18,24 +19,24 @@ from catalog.domain.values import (
     read_flag,
     read_globs,
     read_text,
-    read_texts,
+    read_text_list,
     read_whole_number,
 )
 
 _PARTS = ("policy", "servers", "session")
 _SESSION_FIELDS = ("context_window", "context_used", "loaded", "visible")
-_read_window = partial(read_whole_number, least=1, most=10**9)
+_read_window = partial(read_whole_number, least=1, most=COUNT)
 _read_used = partial(read_whole_number, least=0, most=10**12)
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DecideDocument:
     policy: Policy
     tools: tuple[ToolFacts, ...]
     session: SessionFacts
 
 
-def parse_document(document: object) -> Document:
+def parse_document(document: object) -> DecideDocument:
     """Read parsed JSON. Raises InvalidInput with every mistake and its place.
 
     An unknown field is a mistake, except in servers and tools: they may carry more than deciding needs.
@@ -48,7 +49,7 @@ def parse_document(document: object) -> Document:
     tools = tuple(_parse_servers(document.get("servers"), problems))
     session = _parse_session(document.get("session"), problems)
     problems.raise_if_any()
-    return Document(policy, _give_names(tools, policy), session)
+    return DecideDocument(policy, _give_names(tools, policy), session)
 
 
 def _parse_policy(value: object, problems: Problems) -> Policy:
@@ -66,7 +67,7 @@ def _parse_session(value: object, problems: Problems) -> SessionFacts:
     return SessionFacts(
         context_window=problems.read_key("session", given, "contextWindow", _read_window),
         context_used=problems.read_key("session", given, "contextUsed", _read_used),
-        loaded=problems.read_key("session", given, "loaded", read_texts) or (),
+        loaded=problems.read_key("session", given, "loaded", read_text_list) or (),
         visible=() if visible is None else (visible,),
     )
 

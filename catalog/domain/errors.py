@@ -1,11 +1,11 @@
-"""Everything the engine raises on purpose. The API and the commands turn each into an answer once."""
+"""Every error that the engine raises on purpose. API and commands map each to an answer in one place."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-RETRY_AFTER_SECONDS = 2  # what a 503 tells its caller
+RETRY_AFTER_SECONDS = 2  # the `Retry-After` of a 503
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class LengthRequired(ToolSearchError):
 
 @dataclass(frozen=True, slots=True)
 class ChangedField:
-    """A field that somebody else has changed meanwhile: its present value, unless secret, who and when."""
+    """A field that somebody else has changed: its current value, unless secret, who and when."""
 
     field: str
     value: object
@@ -61,7 +61,7 @@ class ChangedField:
 
 
 class OutdatedEdit(ToolSearchError):
-    """An edit of something that has changed since its editor read it. `version` is the present one."""
+    """An edit of something that has changed since it was read. `version` is the current one."""
 
     status = 412
     title = "Precondition failed"
@@ -80,7 +80,7 @@ class TooLarge(ToolSearchError):
 
 
 class InvalidInput(ToolSearchError):
-    """Input that cannot be used, with every mistake that was found in it."""
+    """Invalid input, with every mistake in it."""
 
     status = 422
     title = "Invalid input"

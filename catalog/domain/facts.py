@@ -1,4 +1,4 @@
-"""What deciding needs to know: of a tool, and of the session it is decided for."""
+"""Inputs of the deciding rules: facts of a tool and of a session."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class ToolFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFacts:
-    """What a session adds to its policy. Unset, the policy's values hold."""
+    """A session's own values. Where unset, the policy's values apply."""
 
     context_window: int | None = None
     context_used: int | None = None

@@ -1,4 +1,4 @@
-"""The dry run: which tools and tokens a change would flip, before anything is saved."""
+"""Compares two sets of decisions: which tools flip, and the tokens before and after."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from catalog.domain.sizes import tokens_of
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """One tool whose outcome changes. `before` or `after` is None where the tool is not visible."""
+    """A tool whose outcome changes. `before` or `after` is None where the tool is not visible."""
 
     name: str
     server: str
@@ -21,7 +21,9 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class ServerFlips:
-    """`to_defer` counts what no longer loads, hidden tools too; `tokens` is the change in what is sent."""
+    """`to_defer` counts tools that no longer load, hidden ones included; `tokens` is the change in what is
+    sent.
+    """
 
     server: str
     to_load: int

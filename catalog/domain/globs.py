@@ -1,8 +1,8 @@
-"""Lists of globs over qualified names, bare names and `server/tool`; upper and lower case differ.
+"""Lists of globs over qualified names, bare names and `server/tool`, case-sensitive.
 
-Four shapes are tested by string methods, which cost next to nothing: `name`, `name*`, `*name` and `*name*`.
-Any other glob is a pattern of its own, tried only where its longest plain part is in the text.
-`measure_globs` says what a list costs, so that whoever takes one can refuse it.
+Four shapes are tested by string methods, which are fast: `name`, `name*`, `*name` and `*name*`. Any other
+glob is a regular expression, tried only where its longest literal part occurs in the text. `measure_globs`
+gives the cost of a list, so that an expensive one can be refused.
 """
 
 import fnmatch
@@ -19,7 +19,7 @@ _NOWHERE = "\0"  # in no name of a tool: between two names nothing can be found
 
 
 class Named(Protocol):
-    """What globs look at: a tool's qualified name, its own name and its server's."""
+    """The names that globs match: a tool's qualified name, its own name and its server's."""
 
     @property
     def name(self) -> str: ...
@@ -34,7 +34,7 @@ Matches = Callable[[Named], bool]
 
 @dataclass(slots=True)
 class _Sorted:
-    """The plain parts of a list's globs by their shape, and the globs that have no such shape."""
+    """The literal parts of a list's globs by shape, and the globs of other shapes."""
 
     names: set[str] = field(default_factory=set)
     starts: list[str] = field(default_factory=list)
@@ -44,14 +44,14 @@ class _Sorted:
 
 
 def measure_globs(globs: Sequence[str]) -> int:
-    """What it costs to try the list on one tool, in units of `GLOB_WORK`."""
+    """The cost of trying the list on one tool, in units of `GLOB_WORK`."""
     by_shape = _sort(globs)
     return len(by_shape.parts) * GLOB_WORK_CONTAINED + len(by_shape.others) * GLOB_WORK_PATTERN
 
 
 @lru_cache(maxsize=GLOB_LISTS_KEPT)
 def compile_globs(globs: tuple[str, ...]) -> Matches:
-    """One test for a whole list."""
+    """One predicate for a whole list."""
     if "*" in globs:
         return lambda _tool: True
     by_shape = _sort(globs)
@@ -115,7 +115,7 @@ def _sort(globs: Sequence[str]) -> _Sorted:
 
 
 def _longest_part(glob: str) -> str:
-    """What a name must hold to fit, as far as that is plain."""
+    """The longest literal part that a matching name must contain."""
     return max(re.split(r"[*?]", glob.partition("[")[0]), key=len)
 
 

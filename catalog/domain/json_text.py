@@ -1,4 +1,4 @@
-"""Reading JSON that somebody else wrote, without a traceback whatever it holds."""
+"""Parses untrusted JSON without unexpected exceptions."""
 
 import json
 
@@ -8,7 +8,7 @@ from catalog.domain.errors import InvalidInput
 def read_json(content: str | bytes) -> object:
     """Parse JSON, in UTF-8 where it is bytes. Raises InvalidInput, with line and column where they are known.
 
-    NaN and the infinities come through as floats: the readers of numbers refuse them at their place.
+    NaN and the infinities are returned as floats: the readers of numbers refuse them in place.
     """
     try:
         return json.loads(content.decode("utf-8-sig") if isinstance(content, bytes) else content)

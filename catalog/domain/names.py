@@ -1,4 +1,4 @@
-"""Qualified names: what the model sees in place of a tool's own name."""
+"""Qualified names, by which models call tools."""
 
 import hashlib
 import re
@@ -29,17 +29,17 @@ def qualify(tool_id: ToolId) -> str:
 
 
 def end_name(tool_id: ToolId, digits: int = _ENDING_DIGITS[0]) -> str:
-    """The name of a tool that clashes or whose plain name is too long: cut, then `_` and hex digits."""
+    """The name of a tool that clashes or whose name is too long: cut, then `_` and hex digits."""
     text = "\0".join((tool_id.kind, tool_id.server, tool_id.tool))
     ending = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
     return f"{_plain_name(tool_id)[: MAX_NAME_CHARS - digits - 1]}_{ending}"
 
 
 def name_all(tool_ids: Iterable[ToolId], *, reserved: Collection[str]) -> dict[ToolId, str]:
-    """Name a whole set at once; the order in which the tools come does not matter.
+    """Name a whole set at once, independent of its order.
 
-    Every tool of a clash gets the ending. `reserved` are the names that are gone: those given before, which
-    stay with their tools, and the search tools'.
+    Every tool of a clash gets the ending. `reserved` are names already taken: those given before, which stay
+    with their tools, and the search tools'.
     """
     names = {tool_id: qualify(tool_id) for tool_id in tool_ids}
     for digits in _ENDING_DIGITS:
@@ -49,14 +49,14 @@ def name_all(tool_ids: Iterable[ToolId], *, reserved: Collection[str]) -> dict[T
 
 
 def candidate_names(tool_id: ToolId) -> set[str]:
-    """Every name that `name_all` could give to a tool: what to look up before naming it."""
+    """Every name that `name_all` could give to a tool, to be looked up before naming it."""
     return {qualify(tool_id), *(end_name(tool_id, digits) for digits in _ENDING_DIGITS)}
 
 
 def _clashing_without_ending(
     names: Mapping[ToolId, str], reserved: Collection[str], digits: int
 ) -> list[ToolId]:
-    """The tools of a clash that do not carry an ending of this many digits yet."""
+    """The tools of a clash that do not have an ending of this many digits yet."""
     holders: dict[str, list[ToolId]] = {}
     for tool_id, name in names.items():
         holders.setdefault(name, []).append(tool_id)

@@ -1,7 +1,7 @@
-"""Reads a search pattern, measures it, and writes it out for the engine that runs it.
+"""Parses a search pattern, measures its cost, and writes it for the engine that runs it.
 
-The syntax is that of Python's `re`, whose own parser reads it. What the engine is given is written anew from
-the parsed tree, so that the two cannot read one text in two ways: what was measured is what is run.
+The syntax is that of Python's `re`, whose own parser is used. The engine gets a pattern written from the
+parsed tree, so that the two cannot interpret one text differently: what was measured is what runs.
 """
 
 import re
@@ -33,13 +33,13 @@ _CATEGORIES = {
 }
 _REPEATS = {ops.MAX_REPEAT: "", ops.MIN_REPEAT: "?", ops.POSSESSIVE_REPEAT: "+"}
 
-Node = tuple[Any, Any]
+PatternNode = tuple[Any, Any]
 
 
 def read_pattern(text: str) -> str:
-    """The same pattern, written plainly, ignoring case unless its own flags say otherwise.
+    """The same pattern in a normal form, ignoring case unless its own flags say otherwise.
 
-    Raises `InvalidInput` where it is no pattern, or where the engine would make too much of it.
+    Raises `InvalidInput` where it is invalid or too expensive.
     """
     try:
         with warnings.catch_warnings():
@@ -55,9 +55,9 @@ def read_pattern(text: str) -> str:
         raise InvalidInput.at("pattern", f"not a regular expression: {error}") from error
 
 
-def _measure(nodes: Iterable[Node]) -> int:
-    """How many nodes the engine lays out: of what is repeated, one for each time that it must be there, and
-    one more for all the times that it may be.
+def _measure(nodes: Iterable[PatternNode]) -> int:
+    """How many nodes the engine allocates: a repeated part counts once for each required time, plus once for
+    all optional ones.
     """
     return sum(_measure_one(operation, value) for operation, value in nodes)
 
@@ -84,7 +84,7 @@ def _inner(operation: Any, value: Any) -> Sequence[Any]:
     return [[(ops.LITERAL, 0)] * len(value)] if operation is ops.IN else []
 
 
-def _write(nodes: Iterable[Node]) -> str:
+def _write(nodes: Iterable[PatternNode]) -> str:
     return "".join(_write_one(operation, value) for operation, value in nodes)
 
 
@@ -97,12 +97,12 @@ def _write_one(operation: Any, value: Any) -> str:
 
 
 def _write_literal(code: int) -> str:
-    """Letters and digits as they are, all else by its number: no sign has a meaning then."""
+    """Letters and digits as they are, everything else escaped by its code."""
     letter = chr(code)
     return letter if letter.isascii() and letter.isalnum() else f"\\U{code:08x}"
 
 
-def _write_set(members: Sequence[Node]) -> str:
+def _write_set(members: Sequence[PatternNode]) -> str:
     return f"[{''.join(_write_member(operation, value) for operation, value in members)}]"
 
 

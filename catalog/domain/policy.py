@@ -19,6 +19,7 @@ from catalog.domain.choices import (
     ThresholdUnit,
     Transport,
 )
+from catalog.domain.limits import COUNT, RESULTS
 from catalog.domain.problems import Problems, join_place, snake_case
 from catalog.domain.values import (
     read_choice,
@@ -56,8 +57,8 @@ DEFAULT_THRESHOLDS: Mapping[ThresholdUnit, float] = {
 }
 _PERCENT_UNITS = (ThresholdUnit.CONTEXT_PERCENT, ThresholdUnit.CONTEXT_USED)
 DEFAULT_CONTEXT_WINDOW = 200_000
+DEFAULT_SLUG = "default"  # the policy that is there from the start
 MAX_THRESHOLD = 10**12
-_MAX_COUNT = 10**9
 _SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -65,10 +66,10 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """Contract section 5.1. An unset `threshold` is the unit's default, an unset `context_window` 200,000
-    tokens: `limit` and `window` are the values in force.
+    tokens: `limit` and `window` are the effective values.
     """
 
-    slug: str = "default"
+    slug: str = DEFAULT_SLUG
     mode: Mode = Mode.ALWAYS
     threshold_unit: ThresholdUnit = ThresholdUnit.CHARS
     threshold: float | None = None
@@ -93,12 +94,12 @@ class Policy:
 
     @property
     def limit(self) -> float:
-        """The threshold in force, in the policy's unit."""
+        """The effective threshold, in the policy's unit."""
         return DEFAULT_THRESHOLDS[self.threshold_unit] if self.threshold is None else self.threshold
 
     @property
     def window(self) -> int:
-        """The context window, in tokens, of sessions that have none and whose model has none."""
+        """The context window, in tokens, of sessions without one whose model has none."""
         return DEFAULT_CONTEXT_WINDOW if self.context_window is None else self.context_window
 
     @classmethod
@@ -131,23 +132,23 @@ _READERS: Mapping[str, Callable[[object], object]] = {
     "mode": partial(read_choice, choices=Mode),
     "threshold_unit": partial(read_choice, choices=ThresholdUnit),
     "threshold": partial(read_number, least=0, most=MAX_THRESHOLD),
-    "context_window": partial(read_whole_number, least=1, most=_MAX_COUNT),
+    "context_window": partial(read_whole_number, least=1, most=COUNT),
     "never_defer": read_globs,
     "always_defer": read_globs,
     "visible": read_globs,
     "defer_builtins": read_flag,
-    "max_results": partial(read_whole_number, least=1, most=50),
+    "max_results": partial(read_whole_number, least=1, most=RESULTS),
     "keep_loaded_tools": read_flag,
     "keep_on_compaction": read_flag,
-    "max_loaded_tools": partial(read_whole_number, least=1, most=_MAX_COUNT),
-    "unload_after_idle_turns": partial(read_whole_number, least=1, most=_MAX_COUNT),
+    "max_loaded_tools": partial(read_whole_number, least=1, most=COUNT),
+    "unload_after_idle_turns": partial(read_whole_number, least=1, most=COUNT),
     "ranker": partial(read_choice, choices=Ranker),
     "score_cutoff": partial(read_number, least=0, most=1),
     "search_tool_name": partial(read_matching, pattern=_TOOL_NAME, wanted="1 to 64 letters, digits, - or _"),
     "prompt_style": partial(read_choice, choices=PromptStyle),
-    "prompt_budget_tokens": partial(read_whole_number, least=0, most=_MAX_COUNT),
+    "prompt_budget_tokens": partial(read_whole_number, least=0, most=COUNT),
     "quarantine": partial(read_choice, choices=Quarantine),
-    "max_sessions": partial(read_whole_number, least=1, most=_MAX_COUNT),
+    "max_sessions": partial(read_whole_number, least=1, most=COUNT),
     "session_ttl": read_duration,
 }
 _DEFAULTS: Mapping[str, object] = {

@@ -1,4 +1,4 @@
-"""Collecting mistakes with their places, so that a reader of a file can report all of them at once."""
+"""Collects mistakes with their places, so that a reader can report all of them at once."""
 
 import json
 import re
@@ -45,7 +45,7 @@ class Problems:
     def read(
         self, place: str, value: object, read: Callable[[object], Value], default: Default
     ) -> Value | Default:
-        """Read one value; a mistake is noted and the default taken, so that reading goes on."""
+        """Read one value; on a mistake, report it and return the default."""
         try:
             return read(value)
         except BadValueError as error:
@@ -55,13 +55,13 @@ class Problems:
     def read_key(
         self, place: str, mapping: Mapping[str, object], key: str, read: Callable[[object], Value]
     ) -> Value | None:
-        """The value under a camelCase key or its snake_case twin; None for null, a mistake or no key."""
+        """The value under a camelCase or snake_case key; None for null, a mistake or no key."""
         spelled = key if key in mapping else snake_case(key)
         value = mapping.get(spelled)
         return None if value is None else self.read(join_place(place, spelled), value, read, None)
 
     def read_object(self, place: str, value: object) -> Mapping[str, object]:
-        """An object, or an empty one in place of null and of a mistake."""
+        """An object, or an empty one in place of null or a mistake."""
         if isinstance(value, Mapping):
             return value
         if value is not None:

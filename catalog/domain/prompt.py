@@ -1,24 +1,27 @@
-"""The text for an agent's system prompt: what is deferred, and how to find it, within a budget."""
+"""Writes the text for an agent's system prompt within a budget: what is deferred and how to find it."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 from catalog.domain.choices import PromptStyle
-from catalog.domain.marking import talks_to_model
+from catalog.domain.marking import is_marked, talks_to_model
 from catalog.domain.policy import Policy
 from catalog.domain.sizes import tokens_of, tokens_of_text
 
 _BLANKS_AND_CONTROLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _FEW_WORDS_CHARS = 80
-_SAMPLE_TOOLS = 3
+_SAMPLE_TOOLS, _SAMPLED_TOOLS = 3, 50
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_./:-]+")
+_SEPARATORS = re.compile(r"[_./:-]+")
 _EXACT_NAME = "A search for a tool's exact name loads that tool."
 
 
 class Described(Protocol):
-    """What a prompt tells of a tool; `name` is the qualified one."""
+    """A tool's line in the prompt; `name` is the qualified one."""
 
     @property
     def name(self) -> str: ...
@@ -37,9 +40,9 @@ class DeferredTool:
 
 @dataclass(frozen=True, slots=True)
 class DeferredServer:
-    """A server and its tools that the decisions defer, discovered since or not, by qualified name.
+    """A server and its deferred tools, discovered ones included, by qualified name.
 
-    Leaving out what a search has loaded would change the text, and so the agent's prompt cache, each time.
+    Leaving out discovered tools would change the text, and so invalidate the agent's prompt cache, each time.
     """
 
     name: str
@@ -51,7 +54,7 @@ Servers = Sequence[DeferredServer]
 
 
 def write_prompt(servers: Servers, policy: Policy) -> str:
-    """The richest text that fits the policy's budget; the style says with what to begin.
+    """The most detailed text that fits the policy's budget, at most as detailed as its style.
 
     Empty when nothing is deferred, or when not even the shortest sentence fits.
     """
@@ -103,8 +106,11 @@ def _write_described_tools(servers: Servers) -> list[str]:
 
 
 def _describe(description: str) -> str:
-    """Nothing where the description talks to the model: a prompt is no place for that."""
-    return "" if talks_to_model(description) else first_sentence(description)
+    """Empty where the description addresses the model, or its first sentence has any mark: neither must
+    reach a prompt.
+    """
+    sentence = first_sentence(description)
+    return "" if is_marked(sentence) or talks_to_model(description) else sentence
 
 
 def _write_tool_names(servers: Servers) -> list[str]:
@@ -114,7 +120,8 @@ def _write_tool_names(servers: Servers) -> list[str]:
 
 
 def _write_described_servers(servers: Servers) -> list[str]:
-    return [f"- {_name_and_count(server)}: {_say_what_it_does(server)}" for server in servers]
+    lines = (f"- {_name_and_count(server)}: {_say_what_it_does(server)}" for server in servers)
+    return [line.removesuffix(": ") for line in lines]
 
 
 def _write_server_counts(servers: Servers) -> list[str]:
@@ -128,8 +135,14 @@ def _name_and_count(server: DeferredServer) -> str:
 def _say_what_it_does(server: DeferredServer) -> str:
     if server.description:
         return first_sentence(server.description, _FEW_WORDS_CHARS)
-    samples = ", ".join(tool.tool for tool in server.tools[:_SAMPLE_TOOLS])
+    names = (tool.tool for tool in server.tools[:_SAMPLED_TOOLS])
+    samples = ", ".join(islice(filter(_is_plain, names), _SAMPLE_TOOLS))
     return first_sentence(samples, _FEW_WORDS_CHARS)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a tool's own name, which its server gives, is a name and no sentence."""
+    return bool(_PLAIN_NAME.fullmatch(name)) and not is_marked(_SEPARATORS.sub(" ", name))
 
 
 def _count_tools(count: int) -> str:

@@ -1,19 +1,15 @@
-"""The query language: what an agent may type, as a frozen tree.
+"""The query language, parsed into a frozen tree.
 
-`select:a,b` names tools, `+word` demands a word of the qualified name, an empty text browses, and anything
-else is ranked keywords. A pattern travels in a field of its own and has its own parser.
+`select:a,b` names tools, `+word` requires a word of the qualified name, an empty text browses, and anything
+else is ranked keywords. A pattern is given in a field of its own and has its own parser.
 """
 
 import re
 from dataclasses import dataclass
 
 from catalog.domain.errors import InvalidInput
+from catalog.domain.limits import PATTERN_CHARS, QUERY_CHARS, SELECT_CHARS, SELECT_NAMES
 
-MAX_QUERY_CHARS = 500
-MAX_PATTERN_CHARS = 200
-MAX_SELECT_NAMES = 20
-# Room for as many of the longest names. A query is kept with the search: its length must have an end.
-MAX_SELECT_CHARS = 100_000
 SELECT = "select:"
 QUOTES = "\"'`“”‘’«»"
 
@@ -28,7 +24,7 @@ class Keywords:
 
 @dataclass(frozen=True, slots=True)
 class Required:
-    """`required` are the words behind the plus signs, `rest` what ranks; `text` is the query as typed."""
+    """`required` are the words behind the plus signs, `rest` is ranked; `text` is the query as typed."""
 
     text: str
     required: tuple[str, ...]
@@ -38,7 +34,7 @@ class Required:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """Names as typed, quotes and backticks taken off, each once, in order."""
+    """Names as typed, without quotes and backticks, each once, in order."""
 
     names: tuple[str, ...]
     form: str = "select"
@@ -51,33 +47,33 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Browse:
     form: str = "listing"
 
 
-Query = Keywords | Required | Select | Pattern | Listing
+Query = Keywords | Required | Select | Pattern | Browse
 
 
-def parse_query(text: str) -> Keywords | Required | Select | Listing:
+def parse_query(text: str) -> Keywords | Required | Select | Browse:
     """Read what stands in `query`. Raises `InvalidInput`, which names the position of the mistake."""
-    if len(text) > MAX_SELECT_CHARS:
-        raise _problem("query", MAX_SELECT_CHARS, f"even with select: at most {MAX_SELECT_CHARS} characters")
+    if len(text) > SELECT_CHARS:
+        raise _problem("query", SELECT_CHARS, f"even with select: at most {SELECT_CHARS} characters")
     stripped = text.strip()
     if not stripped:
-        return Listing()
+        return Browse()
     if stripped[: len(SELECT)].lower() == SELECT:
         return _parse_select(text)
-    if len(stripped) > MAX_QUERY_CHARS:
-        raise _problem("query", MAX_QUERY_CHARS, f"a query has at most {MAX_QUERY_CHARS} characters")
+    if len(stripped) > QUERY_CHARS:
+        raise _problem("query", QUERY_CHARS, f"a query has at most {QUERY_CHARS} characters")
     return _parse_words(stripped)
 
 
 def parse_pattern(text: str) -> Pattern:
-    """Check what stands in `pattern` as far as its length goes; the regex engine checks the rest."""
+    """Check the length of `pattern`; the regex engine checks the rest."""
     if not text:
         raise _problem("pattern", 0, "a pattern needs at least one character")
-    if len(text) > MAX_PATTERN_CHARS:
-        raise _problem("pattern", MAX_PATTERN_CHARS, f"a pattern has at most {MAX_PATTERN_CHARS} characters")
+    if len(text) > PATTERN_CHARS:
+        raise _problem("pattern", PATTERN_CHARS, f"a pattern has at most {PATTERN_CHARS} characters")
     return Pattern(text)
 
 
@@ -87,8 +83,8 @@ def strip_quotes(text: str) -> str:
 
 
 def name_forms(text: str) -> tuple[str, ...]:
-    """What a text may stand for as a tool's name, likeliest first: as typed, then without the quotes and then
-    without any punctuation around it. `_` and `-` belong to names, so they come off last.
+    """The tool names that a text may stand for, likeliest first: as typed, without quotes, without any
+    punctuation around it. `_` and `-` belong to names, so they are removed last.
     """
     typed = text.strip()
     inner = _strip_signs(typed, kept="_-")
@@ -114,8 +110,8 @@ def _parse_select(text: str) -> Select:
     names = tuple(dict.fromkeys(name for part in text[start:].split(",") if (name := strip_quotes(part))))
     if not names:
         raise _problem("query", start, "select: needs at least one tool name")
-    if len(names) > MAX_SELECT_NAMES:
-        raise _problem("query", start, f"select: takes at most {MAX_SELECT_NAMES} names, not {len(names)}")
+    if len(names) > SELECT_NAMES:
+        raise _problem("query", start, f"select: takes at most {SELECT_NAMES} names, not {len(names)}")
     return Select(names)
 
 
@@ -129,7 +125,7 @@ def _parse_words(text: str) -> Keywords | Required:
 
 
 def _is_demand(token: str) -> bool:
-    """A plus sign before a word; a lone sign, as in `a + b`, is text."""
+    """Whether a plus sign is followed by a word; a lone sign, as in `a + b`, is text."""
     return token[0] == "+" and any(map(str.isalnum, token))
 
 

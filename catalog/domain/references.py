@@ -1,4 +1,4 @@
-"""References to variables of the environment, `${NAME}` and `${NAME:-default}`, in a server's settings."""
+"""References to environment variables, `${NAME}` and `${NAME:-default}`, in a server's settings."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ SHORTEST_OWN_PART = 8
 
 
 class Settings(Protocol):
-    """What a server's settings consist of, stored or about to be."""
+    """A server's settings, stored or to be stored."""
 
     @property
     def command(self) -> str: ...
@@ -40,7 +40,7 @@ class Settings(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ReferenceRules:
-    """Which variables a reference may stand for: names that match a glob, never what is the service's own.
+    """Which variables may be referenced: names that match a glob, never the service's own.
 
     `own_values` are the service's secrets: a variable that holds one is refused whatever its name.
     """
@@ -49,7 +49,7 @@ class ReferenceRules:
     own_values: tuple[str, ...] = ()
 
     def why_refused(self, name: str) -> str | None:
-        """What is wrong with this name; None where a reference may have it."""
+        """Why this name is refused; None where it may be referenced."""
         if name in OWN_VARIABLES or name.startswith(OWN_PREFIXES):
             return f"the variable {name} belongs to this service: no server may use it"
         if not any(fnmatchcase(name, glob) for glob in self.allowed):
@@ -63,7 +63,7 @@ class ReferenceRules:
 
 
 def texts_of(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Every text of a server's settings that may hold a reference, with its place in them."""
+    """Every text of a server's settings that may hold a reference, with its place."""
     yield "command", settings.command
     for position, arg in enumerate(settings.args):
         yield join_place("args", position), arg
@@ -81,7 +81,7 @@ def names_of(settings: Settings) -> frozenset[str]:
 
 
 def new_references(given: Settings, stored: Settings | None) -> dict[str, list[str]]:
-    """Names by place, of each text that holds a reference and is not stored as it is at that place."""
+    """Names by place, for each text with a reference that is not stored unchanged at that place."""
     known = dict(texts_of(stored)) if stored else {}
     return {
         place: sorted(names)

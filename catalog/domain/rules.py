@@ -1,4 +1,4 @@
-"""The rules that decide one tool, in their order. The first that applies decides, and its reason is given."""
+"""The rules that decide one tool, in order. The first that applies decides and gives the reason."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -11,7 +11,7 @@ from catalog.domain.policy import Policy
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """All that the rules look at besides the tool; made once for many tools."""
+    """The inputs of the rules besides the tool; made once for many tools."""
 
     policy: Policy
     over: bool | None  # None: the threshold cannot be computed
@@ -30,7 +30,7 @@ def to_any_tool(_tool: ToolFacts, _situation: Situation) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`holds` is asked once for all tools, `applies` of each tool in a situation where the rule holds."""
+    """`holds` is evaluated once for all tools, `applies` for each tool where the rule holds."""
 
     reason: Reason
     outcome: Outcome

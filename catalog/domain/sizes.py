@@ -1,10 +1,12 @@
-"""How large a tool definition is, in characters and in estimated tokens."""
+"""Sizes of tool definitions, in characters and estimated tokens."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 CHARS_PER_TOKEN = 4
+# Made once: `json.dumps` makes one for every text.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +27,6 @@ def measure_definition(name: str, description: str | None, input_schema: Mapping
     return Size(len(name) + len(description or "") + len(compact_json(schema)))
 
 
-def add_sizes(sizes: Iterable[Size]) -> Size:
-    """Sum in characters, so that tokens are rounded once and not per tool."""
-    return Size(sum(size.chars for size in sizes))
-
-
 def tokens_of(chars: int) -> int:
     return -(-chars // CHARS_PER_TOKEN)
 
@@ -40,4 +37,4 @@ def tokens_of_text(text: str) -> int:
 
 def compact_json(value: object) -> str:
     """JSON without spaces and with non-ASCII kept; raises ValueError for NaN and the infinities."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)

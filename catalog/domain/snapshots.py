@@ -1,4 +1,4 @@
-"""Reads tool definitions given as a file: a JSON array, an MCP `tools/list` result, or JSON lines."""
+"""Parses tool definitions from a file: a JSON array, an MCP `tools/list` result, or JSON lines."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -43,7 +43,7 @@ def _definitions(content: bytes) -> Iterator[tuple[str, object]]:
 
 
 def _unwrap(document: object) -> list[object]:
-    """The array itself, or the one inside a `tools/list` result, or inside the answer that carries it."""
+    """The array itself, or the one inside a `tools/list` result or JSON-RPC response."""
     if isinstance(document, dict) and isinstance(document.get("result"), dict):
         document = document["result"]
     if isinstance(document, dict):

@@ -1,6 +1,6 @@
-"""Readers of single JSON values: each returns the value it wants, or says in BadValueError what it wants.
+"""Readers of single JSON values: each returns a valid value or raises BadValueError with what it expects.
 
-A message never repeats the value that was given: it may be a secret.
+A message never repeats the given value, which may be a secret.
 """
 
 import math
@@ -27,7 +27,7 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class BadValueError(ValueError):
-    """A value that is not what was wanted; `index` says which item, if one of a list is wrong."""
+    """An invalid value; `index` is the position of a wrong item in a list."""
 
     def __init__(self, message: str, index: int | None = None) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ def read_flag(value: object) -> bool:
 
 
 def read_text(value: object) -> str:
-    """Text that any database and any encoding takes."""
+    """Text without characters that databases or encodings refuse."""
     if isinstance(value, str) and is_storable(value):
         return value
     if isinstance(value, str):
@@ -82,7 +82,7 @@ def read_matching(value: object, pattern: re.Pattern[str], wanted: str) -> str:
     raise BadValueError(f"must be {wanted}")
 
 
-def read_texts(value: object) -> tuple[str, ...]:
+def read_text_list(value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple):
         raise BadValueError(f"must be a list of texts, not {name_type(value)}")
     for index, item in enumerate(value):
@@ -92,7 +92,7 @@ def read_texts(value: object) -> tuple[str, ...]:
 
 
 def read_globs(value: object) -> tuple[str, ...]:
-    globs = read_texts(value)
+    globs = read_text_list(value)
     if len(globs) > GLOB_LIST_GLOBS:
         raise BadValueError(f"must hold at most {GLOB_LIST_GLOBS:,} patterns")
     for index, glob in enumerate(globs):
@@ -124,7 +124,7 @@ def read_duration(value: object) -> timedelta:
 
 
 def name_type(value: object) -> str:
-    """What JSON calls the type of a value, without showing the value."""
+    """JSON's name for the type of a value, without showing the value."""
     names = {bool: "a boolean", int: "a number", float: "a number", str: "text", type(None): "null"}
     if isinstance(value, list | tuple):
         return "a list"

@@ -1,4 +1,4 @@
-"""English verbs that names and descriptions of tools use, and a look for them in any of their forms."""
+"""English verbs in names and descriptions of tools, recognised in any of their forms."""
 
 from collections.abc import Iterable
 
@@ -49,7 +49,7 @@ def has_verb(words: Iterable[str]) -> bool:
 
 
 def _forms(word: str) -> Iterable[str]:
-    """What the word may be a form of."""
+    """The base forms that the word may belong to."""
     yield word
     for ending, others in (
         ("ies", ("y",)),

@@ -1,1 +1,1 @@
-"""What the catalog's pages take from a reader, one module per subject."""
+"""Forms of the catalog's pages, one module per subject."""

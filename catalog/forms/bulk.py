@@ -1,29 +1,28 @@
-"""What to set on many tools at once."""
+"""The form that changes many tools."""
 
 from django import forms
-from django.utils.text import capfirst
 
+from catalog.console.forms import RefusableForm
 from catalog.domain.choices import Loading
-from catalog.domain.errors import InvalidInput
 from catalog.forms.tools import LOADING_WORDS
 from catalog.services.bulk import BulkEdit
 
 KEEP = ""
 SHOWN, HIDDEN = "shown", "hidden"
-TEXT = {"class": "form-control", "autocomplete": "off"}
+TEXT = {"autocomplete": "off"}
 
 
-class BulkForm(forms.Form):
+class BulkForm(RefusableForm):
+    blamed = "add_tags"
+
     loading = forms.ChoiceField(
         required=False,
         choices=[(KEEP, "Leave as it is"), *LOADING_WORDS.items()],
-        widget=forms.Select({"class": "form-select"}),
     )
     visibility = forms.ChoiceField(
         required=False,
         choices=[(KEEP, "Leave as it is"), (HIDDEN, "Hide"), (SHOWN, "Show")],
         help_text="A hidden tool is in no list, no sum and no search.",
-        widget=forms.Select({"class": "form-select"}),
     )
     add_tags = forms.CharField(
         label="Add tags",
@@ -44,7 +43,3 @@ class BulkForm(forms.Form):
             add_tags=tuple(given["add_tags"].split(",")) if given["add_tags"] else (),
             remove_tags=tuple(given["remove_tags"].split(",")) if given["remove_tags"] else (),
         )
-
-    def tell(self, invalid: InvalidInput) -> None:
-        for problem in invalid.errors:
-            self.add_error("add_tags", capfirst(problem.message))

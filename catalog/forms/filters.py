@@ -1,23 +1,23 @@
-"""Filters of lists, as they stand in the URL."""
+"""Filter forms of servers, tools and changes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 
 from django import forms
 from django.utils import timezone
 
+from catalog.console.filters import FilterForm, SortedForm, both_ways, search_box
 from catalog.domain.choices import Loading, Outcome, Reason
 from catalog.forms.tools import LOADING_WORDS
 from catalog.models.changes import Action, Subject
 from catalog.models.tools import State
 from catalog.selectors import policies
 from catalog.selectors.changes import ChangeFilter
-from catalog.selectors.reasons import KEPT_REASONS, REASON_WORDS
 from catalog.selectors.servers import ServerSort
+from catalog.selectors.tool_decisions import KEPT_REASONS, REASON_WORDS
 from catalog.selectors.tools import ToolFilter, ToolSort
 
 ANY_STATE = "any"
-SELECT = {"class": "form-select"}
 PERIODS = {
     "": "Any time",
     "1": "Last hour",
@@ -25,49 +25,11 @@ PERIODS = {
     "168": "Last 7 days",
     "720": "Last 30 days",
 }
-REVERSED = "-"
 SIZES_TOKENS = (100, 250, 500, 1000, 2500)
 
 
-def both_ways(columns: Iterable[str]) -> list[tuple[str, str]]:
-    return [(f"{sign}{column}", column) for column in columns for sign in ("", REVERSED)]
-
-
-def search_box(label: str) -> forms.TextInput:
-    """The box that `/` jumps to."""
-    attributes = {
-        "class": "form-control",
-        "type": "search",
-        "autocomplete": "off",
-        "data-search": "",
-        "placeholder": label,
-        "aria-label": label,
-    }
-    return forms.TextInput(attributes)
-
-
 def day_box() -> forms.DateInput:
-    return forms.DateInput({"class": "form-control", "type": "date"}, format="%Y-%m-%d")
-
-
-class FilterForm(forms.Form):
-    """A filter in the URL: a value that cannot be understood is left out, since links live long."""
-
-    def value(self, field: str) -> str:
-        self.is_valid()
-        return str(self.cleaned_data.get(field) or "")
-
-
-class SortedForm(FilterForm):
-    """A filter whose list has an order: a column's own, or with the sign before it the other way round."""
-
-    @property
-    def is_reversed(self) -> bool:
-        return self.value("sort").startswith(REVERSED)
-
-    def column(self) -> str:
-        """The name of the column, empty where none is chosen."""
-        return self.value("sort").removeprefix(REVERSED)
+    return forms.DateInput({"type": "date"}, format="%Y-%m-%d")
 
 
 class ServerFilterForm(SortedForm):
@@ -84,18 +46,18 @@ class ToolFilterForm(SortedForm):
     loading = forms.ChoiceField(
         required=False,
         choices=[("", "Any loading"), *LOADING_WORDS.items()],
-        widget=forms.Select({**SELECT, "aria-label": "Loading"}),
+        widget=forms.Select({"aria-label": "Loading"}),
     )
     state = forms.ChoiceField(
         required=False,
         choices=[("", "Active"), (State.HIDDEN, "Hidden"), (State.GONE, "Gone"), (ANY_STATE, "Any state")],
-        widget=forms.Select({**SELECT, "aria-label": "State"}),
+        widget=forms.Select({"aria-label": "State"}),
     )
     policy = forms.CharField(required=False, max_length=64)
     decision = forms.ChoiceField(
         required=False,
         choices=[("", "Any decision"), (Outcome.LOAD, "Loads"), (Outcome.DEFER, "Deferred")],
-        widget=forms.Select({**SELECT, "aria-label": "Decision"}),
+        widget=forms.Select({"aria-label": "Decision"}),
     )
     reason = forms.ChoiceField(
         required=False,
@@ -103,7 +65,7 @@ class ToolFilterForm(SortedForm):
             ("", "Any reason"),
             *((reason, REASON_WORDS[reason].capitalize()) for reason in KEPT_REASONS),
         ],
-        widget=forms.Select({**SELECT, "aria-label": "Reason"}),
+        widget=forms.Select({"aria-label": "Reason"}),
     )
     tag = forms.CharField(required=False, max_length=40)
     size = forms.ChoiceField(
@@ -112,7 +74,7 @@ class ToolFilterForm(SortedForm):
             ("", "Any size"),
             *((size, f"{size:,} tokens or more") for size in SIZES_TOKENS),
         ],
-        widget=forms.Select({**SELECT, "aria-label": "Size"}),
+        widget=forms.Select({"aria-label": "Size"}),
     )
     sort = forms.ChoiceField(required=False, choices=both_ways(ToolSort))
 
@@ -140,15 +102,15 @@ class ChangeFilterForm(FilterForm):
     subject = forms.ChoiceField(
         required=False,
         choices=[("", "Any subject"), *Subject.choices],
-        widget=forms.Select({**SELECT, "aria-label": "Subject"}),
+        widget=forms.Select({"aria-label": "Subject"}),
     )
     action = forms.ChoiceField(
         required=False,
         choices=[("", "Any action"), *Action.choices],
-        widget=forms.Select({**SELECT, "aria-label": "Action"}),
+        widget=forms.Select({"aria-label": "Action"}),
     )
     when = forms.ChoiceField(
-        required=False, choices=list(PERIODS.items()), widget=forms.Select({**SELECT, "aria-label": "When"})
+        required=False, choices=list(PERIODS.items()), widget=forms.Select({"aria-label": "When"})
     )
     first_day = forms.DateField(required=False, widget=day_box())
     last_day = forms.DateField(required=False, widget=day_box())
@@ -167,6 +129,6 @@ class ChangeFilterForm(FilterForm):
         )
 
     def _moment(self, field: str, at: time) -> Iterator[datetime]:
-        """A day's first or last moment, in the time zone that pages tell the time in."""
+        """The first or last moment of a day, in the time zone of the pages."""
         if day := self.value(field):
             yield timezone.make_aware(datetime.combine(date.fromisoformat(day), at))

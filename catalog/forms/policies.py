@@ -1,16 +1,15 @@
-"""The editor of a policy. The engine reads the values and says what is wrong; the form shows it in place."""
+"""The form of a policy. The engine validates; the form shows its errors beside the fields."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.utils.text import capfirst
 
+from catalog.console.forms import RefusableForm
+from catalog.console.spans import write_span
 from catalog.domain.choices import Mode, PromptStyle, Quarantine, Ranker
-from catalog.domain.errors import InvalidInput
 from catalog.domain.policy import DEFAULT_CONTEXT_WINDOW, Policy
-from catalog.forms.spans import write_span
 from catalog.selectors.policies import GROUPS, UNIT_WORDS, label_of, policy_slugs
 
 ALL, SOME = "all", "some"
@@ -25,14 +24,13 @@ QUARANTINE_WORDS = {
     Quarantine.CHANGED: "Tools whose definition changed",
     Quarantine.NEW_AND_CHANGED: "New tools, and those whose definition changed",
 }
-_PLACE = re.compile(r"policy\.(\w+)")
 
 
 class NumberField(forms.CharField):
-    """A number or nothing; what is no number is left for the engine to refuse in its own words."""
+    """A number or nothing; invalid text is passed on for the engine to refuse."""
 
     def __init__(self, empty: str = "the default") -> None:
-        attributes = {"class": "form-control number-box", "inputmode": "decimal", "placeholder": empty}
+        attributes = {"class": "number-box", "inputmode": "decimal", "placeholder": empty}
         widget = forms.TextInput(attributes)
         super().__init__(required=False, max_length=40, widget=widget)
 
@@ -54,7 +52,7 @@ class GlobsField(forms.CharField):
 
     def __init__(self) -> None:
         attributes = {
-            "class": "form-control mono",
+            "class": "mono",
             "spellcheck": "false",
             "placeholder": "one pattern per line",
         }
@@ -69,19 +67,21 @@ class GlobsField(forms.CharField):
 
 
 def choice_field(words: Mapping[Any, str]) -> forms.ChoiceField:
-    return forms.ChoiceField(choices=list(words.items()), widget=forms.Select({"class": "form-select"}))
+    return forms.ChoiceField(choices=list(words.items()))
 
 
 def flag_field() -> forms.BooleanField:
-    return forms.BooleanField(required=False, widget=forms.CheckboxInput({"class": "form-check-input"}))
+    return forms.BooleanField(required=False)
 
 
 def text_field(max_length: int) -> forms.CharField:
-    widget = forms.TextInput({"class": "form-control", "spellcheck": "false", "autocomplete": "off"})
+    widget = forms.TextInput({"spellcheck": "false", "autocomplete": "off"})
     return forms.CharField(max_length=max_length, widget=widget)
 
 
-class PolicyForm(forms.Form):
+class PolicyForm(RefusableForm):
+    place = re.compile(r"^policy\.(\w+)")
+
     mode = choice_field(MODE_WORDS)
     threshold_unit = choice_field({unit: words.capitalize() for unit, words in UNIT_WORDS.items()})
     threshold = NumberField("the unit's default")
@@ -127,36 +127,30 @@ class PolicyForm(forms.Form):
         )
 
     def proposal(self) -> dict[str, object]:
-        """The fields as the engine takes them; an empty number is the default, or no limit."""
+        """The fields for the engine; an empty number is the default, or no limit."""
         values = dict(self.cleaned_data)
         if values.pop("shown") == ALL:
             values["visible"] = None
         return values
 
-    def tell(self, invalid: InvalidInput) -> None:
-        """Put each of the engine's complaints beside its field."""
-        for problem in invalid.errors:
-            found = _PLACE.match(problem.place)
-            field = found[1] if found and found[1] in self.fields else None
-            self.add_error(field, capfirst(problem.message))
-
     def groups(self) -> list[tuple[str, list[forms.BoundField]]]:
-        """The fields under the headings they are explained under; what is shown comes before its patterns."""
+        """The fields under their headings; a choice comes before the patterns that it enables."""
         named = [(heading, [name for name, _ in fields]) for heading, fields in GROUPS]
         return [(heading, [self[name] for name in _with_shown(names)]) for heading, names in named]
 
 
-class NewPolicyForm(forms.Form):
+class NewPolicyForm(RefusableForm):
+    blamed = "slug"
+
     slug = forms.CharField(
         label="Name",
         max_length=64,
         help_text="Letters, digits, - and _. Agents know the policy by it, so it stays.",
-        widget=forms.TextInput({"class": "form-control", "autocomplete": "off", "spellcheck": "false"}),
+        widget=forms.TextInput({"autocomplete": "off", "spellcheck": "false"}),
     )
     source = forms.ChoiceField(
         label="Start as a copy of",
         help_text="The editor opens next; nothing uses the policy until a key does.",
-        widget=forms.Select({"class": "form-select"}),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -164,10 +158,6 @@ class NewPolicyForm(forms.Form):
         source = self.fields["source"]
         assert isinstance(source, forms.ChoiceField)
         source.choices = [(slug, slug) for slug in policy_slugs()]
-
-    def tell(self, invalid: InvalidInput) -> None:
-        for problem in invalid.errors:
-            self.add_error("slug", capfirst(problem.message))
 
 
 def _with_shown(names: list[str]) -> list[str]:

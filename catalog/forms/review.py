@@ -1,8 +1,8 @@
-"""The filter of the review, as it stands in the URL."""
+"""The filter form of the review."""
 
 from django import forms
 
-from catalog.forms.filters import SELECT, FilterForm
+from catalog.console.filters import FilterForm
 from catalog.selectors.review import ReviewFilter, Waiting
 
 WAITING_WORDS = {
@@ -19,7 +19,7 @@ class ReviewFilterForm(FilterForm):
     waiting = forms.ChoiceField(
         required=False,
         choices=list(WAITING_WORDS.items()),
-        widget=forms.Select({**SELECT, "aria-label": "Why it waits"}),
+        widget=forms.Select({"aria-label": "Why it waits"}),
     )
 
     def wanted(self) -> ReviewFilter:

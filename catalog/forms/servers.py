@@ -1,4 +1,4 @@
-"""What adds and changes servers. What may be a secret is never written back into the page."""
+"""Forms that add and change servers. Possible secrets are never written back into the page."""
 
 import re
 from datetime import timedelta
@@ -7,14 +7,14 @@ from typing import Any
 from django import forms
 from django.utils.text import capfirst
 
+from catalog.console.forms import PageForm, RefusableForm
 from catalog.domain.choices import Transport
-from catalog.domain.errors import InvalidInput
+from catalog.domain.policy import DEFAULT_SLUG
 from catalog.domain.values import BadValueError, read_duration
 from catalog.selectors.policies import policy_slugs
 
 DEFER_WORDS = {"inherit": "Inherit", "load": "Load", "defer": "Defer"}
 DEFER_VALUES: dict[str, bool | None] = {"inherit": None, "load": False, "defer": True}
-_FIELD = re.compile(r"\.(command|args|env|url|headers)\b")
 
 
 class UnechoedInput(forms.TextInput):
@@ -28,11 +28,11 @@ class UnechoedArea(forms.Textarea):
 
 
 def unechoed_area(rows: int, placeholder: str) -> UnechoedArea:
-    attributes = {"class": "form-control mono", "spellcheck": "false", "autocomplete": "off"}
+    attributes = {"class": "mono", "spellcheck": "false", "autocomplete": "off"}
     return UnechoedArea({**attributes, "rows": rows, "placeholder": placeholder})
 
 
-class PasteForm(forms.Form):
+class PasteForm(PageForm):
     config = forms.CharField(
         label="Config",
         max_length=900_000,
@@ -41,32 +41,31 @@ class PasteForm(forms.Form):
             12, '{"mcpServers": {"github": {"url": "https://…", "headers": {"Authorization": "…"}}}}'
         ),
     )
-    policy = forms.ChoiceField(
-        label="Search settings go to the policy", widget=forms.Select({"class": "form-select"})
-    )
+    policy = forms.ChoiceField(label="Search settings go to the policy")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         policy = self.fields["policy"]
         assert isinstance(policy, forms.ChoiceField)
         policy.choices = [(slug, slug) for slug in policy_slugs()]
-        policy.initial = "default"
+        policy.initial = DEFAULT_SLUG
 
 
-class ServerForm(forms.Form):
+class ServerForm(RefusableForm):
     """One server. Commands run on our machine, so only admins are asked for one."""
 
-    name = forms.CharField(max_length=100, widget=forms.TextInput({"class": "form-control"}))
+    place = re.compile(r"\.(command|args|env|url|headers)\b")
+
+    name = forms.CharField(max_length=100)
     url = forms.CharField(
         label="Address",
         required=False,
         max_length=2000,
-        widget=UnechoedInput({"class": "form-control mono", "placeholder": "https://mcp.example.com/mcp"}),
+        widget=UnechoedInput({"class": "mono", "placeholder": "https://mcp.example.com/mcp"}),
     )
     transport = forms.ChoiceField(
         required=False,
         choices=[(Transport.HTTP, "Streamable HTTP"), (Transport.SSE, "SSE, the older way")],
-        widget=forms.Select({"class": "form-select"}),
     )
     headers = forms.CharField(
         required=False,
@@ -77,7 +76,7 @@ class ServerForm(forms.Form):
         required=False,
         max_length=1000,
         help_text="Instead of an address: a program that the worker starts.",
-        widget=forms.TextInput({"class": "form-control mono", "placeholder": "npx"}),
+        widget=forms.TextInput({"class": "mono", "placeholder": "npx"}),
     )
     args = forms.CharField(
         label="Arguments",
@@ -91,9 +90,7 @@ class ServerForm(forms.Form):
         help_text="One on each line. Kept encrypted.",
         widget=unechoed_area(2, "API_KEY=…"),
     )
-    defer = forms.ChoiceField(
-        label="deferLoading", choices=list(DEFER_WORDS.items()), widget=forms.Select({"class": "form-select"})
-    )
+    defer = forms.ChoiceField(label="deferLoading", choices=list(DEFER_WORDS.items()))
 
     def __init__(self, *args: Any, may_run_commands: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -108,7 +105,7 @@ class ServerForm(forms.Form):
         return self._pairs("env", "=")
 
     def document(self) -> dict[str, object]:
-        """The server as a config file has it."""
+        """The server as a config document."""
         given = self.cleaned_data
         entry = {
             "command": given.get("command"),
@@ -122,13 +119,6 @@ class ServerForm(forms.Form):
         kept = {key: value for key, value in entry.items() if value or value is False}
         return {"mcpServers": {given["name"]: kept}}
 
-    def tell(self, invalid: InvalidInput) -> None:
-        """Put each of the engine's complaints beside its field."""
-        for problem in invalid.errors:
-            found = _FIELD.search(problem.place)
-            field = found[1] if found and found[1] in self.fields else None
-            self.add_error(field, capfirst(problem.message))
-
     def _pairs(self, field: str, sign: str) -> dict[str, str]:
         lines = [line for line in self.cleaned_data[field].splitlines() if line.strip()]
         pairs = [line.partition(sign) for line in lines]
@@ -137,12 +127,14 @@ class ServerForm(forms.Form):
         return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-class IntervalForm(forms.Form):
+class IntervalForm(RefusableForm):
+    blamed = "interval"
+
     interval = forms.CharField(
         label="Refresh every",
         max_length=40,
         help_text="Such as 10 minutes, 1 hour or 2 days.",
-        widget=forms.TextInput({"class": "form-control", "autocomplete": "off"}),
+        widget=forms.TextInput({"autocomplete": "off"}),
     )
 
     def clean_interval(self) -> timedelta:
@@ -150,7 +142,3 @@ class IntervalForm(forms.Form):
             return read_duration(self.cleaned_data["interval"])
         except BadValueError as error:
             raise forms.ValidationError(capfirst(str(error))) from None
-
-    def tell(self, invalid: InvalidInput) -> None:
-        for problem in invalid.errors:
-            self.add_error("interval", capfirst(problem.message))

@@ -1,29 +1,30 @@
-"""What an editor sets on one tool."""
+"""The form of a tool's settings."""
 
 from collections.abc import Sequence
 
 from django import forms
 
+from catalog.console.forms import RefusableForm
 from catalog.domain.choices import Loading
 from catalog.models import Tool
 
 LOADING_WORDS = {Loading.INHERIT: "Inherit", Loading.ALWAYS: "Always load", Loading.DEFER: "Defer"}
 
 
-class ToolSettingsForm(forms.Form):
+class ToolSettingsForm(RefusableForm):
     loading = forms.ChoiceField(choices=list(LOADING_WORDS.items()))
     keywords = forms.CharField(
         required=False,
         help_text="Separated by commas. They help search and are never sent to a model.",
-        widget=forms.Textarea({"class": "form-control", "rows": 2}),
+        widget=forms.Textarea({"rows": 2}),
     )
     tags = forms.CharField(
         required=False,
         max_length=1000,
         help_text="Separated by commas. For filtering here; agents never see them.",
-        widget=forms.TextInput({"class": "form-control", "autocomplete": "off"}),
+        widget=forms.TextInput({"autocomplete": "off"}),
     )
-    hidden = forms.BooleanField(required=False, widget=forms.CheckboxInput({"class": "form-check-input"}))
+    hidden = forms.BooleanField(required=False)
 
     @classmethod
     def of(cls, tool: Tool, tags: Sequence[str]) -> "ToolSettingsForm":
@@ -31,5 +32,5 @@ class ToolSettingsForm(forms.Form):
         return cls(initial={**values, "keywords": ", ".join(tool.keywords), "tags": ", ".join(tags)})
 
     def words(self, field: str) -> list[str]:
-        """What stands between the commas."""
+        """The words between the commas."""
         return [word.strip() for word in self.cleaned_data[field].split(",") if word.strip()]

@@ -1,4 +1,4 @@
-"""What commands read: a file, or standard input for `-`."""
+"""Reads a command's input: a file, or standard input for `-`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Progress: a bar per server on a terminal they fit on, a line per ended server elsewhere."""
+"""Progress output: a bar per server on a terminal, else a line per finished server."""
 
 from collections.abc import Mapping, Sequence
 from typing import TextIO

@@ -3,6 +3,7 @@
 from catalog.models.changes import Change, LastSeal
 from catalog.models.decisions import DecidedList, Decision
 from catalog.models.jobs import Heartbeat, Job
+from catalog.models.keys import ApiKey, Scope
 from catalog.models.model_support import ModelSupport
 from catalog.models.policies import Policy, PolicyVersion
 from catalog.models.saved_queries import SavedQuery, SavedResult, SavedRun
@@ -11,6 +12,7 @@ from catalog.models.tools import Tool, ToolRevision, ToolTag
 from catalog.models.versions import CatalogVersion
 
 __all__ = [
+    "ApiKey",
     "CatalogVersion",
     "Change",
     "DecidedList",
@@ -25,6 +27,7 @@ __all__ = [
     "SavedQuery",
     "SavedResult",
     "SavedRun",
+    "Scope",
     "Server",
     "Tool",
     "ToolRevision",

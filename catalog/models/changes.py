@@ -24,7 +24,7 @@ class Action(models.TextChoices):
 
 
 class Change(models.Model):
-    """Written in the transaction of the change itself, sealed a moment later, and never edited."""
+    """One change. Written in the transaction of the change itself, signed a moment later, never edited."""
 
     at = models.DateTimeField(auto_now_add=True)
     user = models.ForeignKey(
@@ -58,7 +58,10 @@ class Change(models.Model):
 
 
 class LastSeal(models.Model):
-    """A single row: where the seals end, under a seal of its own. Its lock orders those who seal."""
+    """A single row: number and signature of the last signed change. Its lock orders the signers.
+
+    Columns and tables keep the word `seal` of the migration that added them: a seal is a signature.
+    """
 
     number = models.PositiveBigIntegerField(default=0)
     seal = models.CharField(max_length=64, blank=True, default="")

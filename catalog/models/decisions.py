@@ -1,4 +1,4 @@
-"""Decisions are kept, not recomputed per poll: for every policy the decided list, with a version."""
+"""Stored decisions: for every policy the decided list, with a version."""
 
 from django.db import models
 
@@ -9,12 +9,12 @@ from catalog.models.tools import Tool
 
 
 class DecidedList(models.Model):
-    """What one policy's decisions were made from, and what they come to.
+    """The versions one policy's decisions were made from, and their sums.
 
-    It changes in the transaction that changes its decisions: who reads the same `version` before and after
-    the decisions has read all of one list. The first list is the exception: while both `version` and
-    `policy_version` are 0, its decisions are being written a batch at a time. `policy_version` alone is 0
-    while decisions are in force that are all to be made anew.
+    It changes in the transaction that changes its decisions: a reader who sees the same `version` before and
+    after has read one consistent list. The first list is the exception: while both `version` and
+    `policy_version` are 0, its decisions are written in batches. `policy_version` alone is 0 while all
+    decisions are to be made again and the old ones still count.
     """
 
     policy = models.OneToOneField(Policy, on_delete=models.CASCADE, primary_key=True, related_name="decided")
@@ -33,7 +33,7 @@ class DecidedList(models.Model):
 
 
 class Decision(models.Model):
-    """One visible tool under one policy. `chars` is what the tool counted for when it was decided."""
+    """One visible tool under one policy. `chars` is the size that was counted when it was decided."""
 
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="decisions")
     tool = models.ForeignKey(Tool, on_delete=models.CASCADE, related_name="decisions")

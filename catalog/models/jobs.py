@@ -1,4 +1,4 @@
-"""Jobs are rows first: a message only wakes a worker, the row says what to do and who holds it."""
+"""Jobs are rows: a broker message only wakes a worker, the row holds the state and the lease."""
 
 from datetime import datetime
 
@@ -24,7 +24,7 @@ class JobState(models.TextChoices):
 
 class JobQuerySet(models.QuerySet["Job"]):
     def claimable(self, *, now: datetime) -> "JobQuerySet":
-        """Jobs whose time has come, and jobs whose holder has stopped renewing its hold."""
+        """Jobs that are due, and jobs whose holder has stopped renewing its lease."""
         waiting = Q(state=JobState.WAITING, run_after__lte=now)
         abandoned = Q(state=JobState.RUNNING, held_until__lt=now)
         return self.filter(waiting | abandoned, attempts__lt=F("max_attempts"))
@@ -34,10 +34,10 @@ class JobQuerySet(models.QuerySet["Job"]):
         return self.filter(state=JobState.RUNNING, held_until__lt=now, attempts__gte=F("max_attempts"))
 
     def free(self) -> "JobQuerySet":
-        """Lock the rows that no other transaction has locked, and leave out the others.
+        """Lock the rows that nobody else has locked, and skip the others.
 
-        A transaction that requests several jobs locks their rows in no fixed order. Whoever else locks
-        several must not wait for it while holding some: each would wait for the other.
+        A transaction that requests several jobs locks their rows in no fixed order. Whoever locks several
+        must not wait for it while holding some: that would be a deadlock.
         """
         return self.select_for_update(skip_locked=True)
 
@@ -99,7 +99,9 @@ class Job(models.Model):
 
 
 class Heartbeat(models.Model):
-    """A part's last sign of life. A task writes it, so it proves scheduler, broker and worker at once."""
+    """The last heartbeat of a component. A task writes it, so it proves scheduler, broker and
+    worker at once.
+    """
 
     part = models.CharField(max_length=40, primary_key=True)
     at = models.DateTimeField()

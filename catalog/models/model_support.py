@@ -1,4 +1,4 @@
-"""Which language models search a deferred tool list themselves: data that an admin can edit."""
+"""Language models that search a deferred tool list themselves: data that an admin can edit."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from catalog.models.constraints import one_of
 
 
 class Provider(models.TextChoices):
-    """Whose API a model speaks, and so which form of the tool list it takes."""
+    """The API that a model speaks, and so the format of its tool list."""
 
     ANTHROPIC = "anthropic", "Anthropic"
     OPENAI = "openai", "OpenAI"
@@ -14,7 +14,7 @@ class Provider(models.TextChoices):
 
 
 class ModelSupport(models.Model):
-    """One row for all models whose name fits the pattern; of several that fit, the longest pattern counts."""
+    """One row for all models whose name matches the pattern; of several, the longest pattern counts."""
 
     name_pattern = models.CharField(
         max_length=100, unique=True, help_text="A glob, such as claude-opus-4-5*."

@@ -8,9 +8,8 @@ from django.urls import reverse
 
 from catalog.domain.approvals import held_by
 from catalog.domain.choices import Mode, PromptStyle, Quarantine, Ranker, ThresholdUnit
+from catalog.domain.limits import COUNT, RESULTS
 from catalog.models.constraints import labelled, one_of, within
-
-LARGEST = 2**31 - 1
 
 
 class Policy(models.Model):
@@ -61,12 +60,12 @@ class Policy(models.Model):
             one_of("prompt_style", PromptStyle, table="policy"),
             one_of("quarantine", Quarantine, table="policy"),
             within("threshold", 0, 1e12, table="policy"),
-            within("context_window", 1, LARGEST, table="policy"),
-            within("max_results", 1, 50, table="policy"),
-            within("max_loaded_tools", 1, LARGEST, table="policy"),
-            within("unload_after_idle_turns", 1, LARGEST, table="policy"),
+            within("context_window", 1, COUNT, table="policy"),
+            within("max_results", 1, RESULTS, table="policy"),
+            within("max_loaded_tools", 1, COUNT, table="policy"),
+            within("unload_after_idle_turns", 1, COUNT, table="policy"),
             within("score_cutoff", 0, 1, table="policy"),
-            within("max_sessions", 1, LARGEST, table="policy"),
+            within("max_sessions", 1, COUNT, table="policy"),
             models.CheckConstraint(
                 condition=Q(session_ttl__gt=timedelta()), name="policy_session_ttl_is_positive"
             ),
@@ -80,12 +79,12 @@ class Policy(models.Model):
         return reverse("policy_detail", args=[self.slug])
 
     def holds_back(self, approval: str) -> bool:
-        """Whether a tool that stands so with the admins is locked under this policy."""
+        """Whether a tool with this approval is locked under this policy."""
         return approval in held_by(Quarantine(self.quarantine))
 
 
 class PolicyVersion(models.Model):
-    """A policy as it was saved, with who and when: the present one included."""
+    """A saved version of a policy, the current one included, with who saved it and when."""
 
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()

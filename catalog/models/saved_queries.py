@@ -1,18 +1,18 @@
-"""Saved queries, each with the tools it should find, and what every run of the set found."""
+"""Saved queries with the tools they should find, and the results of each run."""
 
 from django.db import models
 from django.db.models import Q
 
-from catalog.domain.query import MAX_QUERY_CHARS
+from catalog.domain.limits import QUERY_CHARS
 from catalog.models.constraints import within
 from catalog.models.policies import Policy
 
 
 class SavedQuery(models.Model):
-    """Searched as the policy's agents search."""
+    """A query that is run with the policy's settings, as its agents search."""
 
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="saved_queries")
-    query = models.CharField(max_length=MAX_QUERY_CHARS)
+    query = models.CharField(max_length=QUERY_CHARS)
     expected = models.JSONField(help_text="Qualified names of the tools that it should find.")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -29,7 +29,7 @@ class SavedQuery(models.Model):
 
 
 class SavedRun(models.Model):
-    """One run of all saved queries of a policy. For each state of catalog and policy the last run is kept."""
+    """One run of all saved queries of a policy. One run is kept for each state of catalog and policy."""
 
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="saved_runs")
     at = models.DateTimeField()
@@ -57,7 +57,7 @@ class SavedRun(models.Model):
 
 
 class SavedResult(models.Model):
-    """What one saved query found in one run."""
+    """The result of one saved query in one run."""
 
     run = models.ForeignKey(SavedRun, on_delete=models.CASCADE, related_name="results")
     saved_query = models.ForeignKey(SavedQuery, on_delete=models.CASCADE, related_name="results")

@@ -16,7 +16,7 @@ MAX_PROTOCOL_CHARS = 40
 
 
 class Status(models.TextChoices):
-    """What a reader sees; derived from the row, never stored."""
+    """Derived from the row, never stored."""
 
     OK = "ok", "Up to date"
     WAITING = "waiting", "Not refreshed yet"
@@ -96,7 +96,7 @@ class Server(models.Model):
 
     @property
     def address(self) -> str:
-        """What stands for the server in addresses: its name, where that can."""
+        """The server in URLs: its name, or `~` and its id where the name cannot be in a URL."""
         return write_address(self.name, self.pk)
 
     @property
@@ -115,7 +115,7 @@ class Server(models.Model):
 
 
 class RefreshRun(models.Model):
-    """What one attempt to refresh one server did. Written once, when the attempt ends."""
+    """The result of one attempt to refresh a server. Written once, when the attempt ends."""
 
     server = models.ForeignKey(Server, on_delete=models.CASCADE, related_name="runs")
     job = models.ForeignKey("catalog.Job", on_delete=models.SET_NULL, null=True, related_name="runs")

@@ -1,4 +1,4 @@
-"""Tools: a server's definitions, what an admin set for each, and every form a definition has had."""
+"""Tools: definitions, an admin's settings, and every revision of a definition."""
 
 from django.db import models
 from django.db.models import Q
@@ -12,7 +12,7 @@ from catalog.models.servers import Server
 
 
 class State(models.TextChoices):
-    """What a reader sees; derived from the row, never stored."""
+    """Derived from the row, never stored."""
 
     ACTIVE = "active", "Active"
     HIDDEN = "hidden", "Hidden"
@@ -29,7 +29,7 @@ class ToolQuerySet(models.QuerySet["Tool"]):
         return self.filter(approval__in=held_by(Quarantine(quarantine)))
 
     def let_through(self, quarantine: str) -> "ToolQuerySet":
-        """Those that it does not keep locked."""
+        """Tools that it does not lock."""
         return self.exclude(approval__in=held_by(Quarantine(quarantine)))
 
 
@@ -123,7 +123,7 @@ class Tool(models.Model):
 
     @property
     def has_open_marks(self) -> bool:
-        """Whether there is something to look at that no admin has approved in this form."""
+        """Whether it has marks that no admin has approved."""
         return bool(self.mark_count) and not (self.approval == Approval.APPROVED and self.approved_by)
 
     @property
@@ -138,7 +138,7 @@ class Tool(models.Model):
 
 
 class ToolRevision(models.Model):
-    """One form a definition has had, the present one included."""
+    """One revision of a definition, the current one included."""
 
     tool = models.ForeignKey(Tool, on_delete=models.CASCADE, related_name="revisions")
     number = models.PositiveIntegerField()

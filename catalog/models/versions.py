@@ -1,4 +1,4 @@
-"""The catalog's version: one number that grows with every change to what is searched."""
+"""The catalog's version: a number that grows with every change to what is searched."""
 
 from django.db import models
 from django.db.models import F
@@ -17,7 +17,7 @@ class CatalogVersion(models.Model):
 
     @classmethod
     def lock(cls) -> None:
-        """Hold the row until the transaction ends."""
+        """Lock the row until the transaction ends."""
         cls.objects.select_for_update().get(pk=1)
 
     @classmethod

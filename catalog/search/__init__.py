@@ -1,4 +1,4 @@
-"""The search core: words, index, compiled scoring, rankers. It needs no database."""
+"""The search engine: words, index, compiled scores, rankers. It needs no database."""
 
 import numpy as np  # noqa: F401 - loads the library whose threads are limited below
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]

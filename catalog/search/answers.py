@@ -1,4 +1,4 @@
-"""Answering one request over one compiled catalog. No files, no clock: also what serves while an index is
+"""Answers one search request over one compiled catalog. Uses no files, so it also serves while the index is
 rebuilt.
 """
 
@@ -7,15 +7,15 @@ import dataclasses
 import numpy as np
 
 from catalog.domain.errors import InvalidInput
-from catalog.domain.query import Keywords, Listing, Pattern, Required, Select, name_forms
+from catalog.domain.query import Browse, Keywords, Pattern, Required, Select, name_forms
 from catalog.search import words
 from catalog.search.arrays import Mask
 from catalog.search.compiled import Compiled
 from catalog.search.meaning import Encoder
 from catalog.search.patterns import match_rows
 from catalog.search.ranking import RANKERS, Ranking, Task
-from catalog.search.request import Hit, Outcome, ScorePart, SearchOutcome, SearchRequest
-from catalog.search.terms import Rows, Scores
+from catalog.search.request import Hit, MatchOutcome, ScorePart, SearchOutcome, SearchRequest
+from catalog.search.term_lookup import RowNumbers, Scores
 from catalog.search.unmatched import find_unmatched
 
 _REQUIRED_SHARE = np.float32(0.01)  # required words order the hits only where the rest leaves a tie
@@ -26,12 +26,12 @@ def answer(compiled: Compiled, request: SearchRequest, encoder: Encoder | None) 
     """Raises `InvalidInput` for an unknown ranker and for a pattern that is invalid or runs too long."""
     query = request.query
     allowed = _allowed_rows(compiled, request)
-    if isinstance(query, Listing):
-        return SearchOutcome(Outcome.LISTING, query.form)
+    if isinstance(query, Browse):
+        return SearchOutcome(MatchOutcome.LISTING, query.form)
     if isinstance(query, Select):
         return _select(compiled, query, allowed)
     if isinstance(query, Pattern):
-        return _match(compiled, query, request.max_results, allowed)
+        return _match(compiled, query, request, allowed)
     if request.ranker not in RANKERS:
         raise InvalidInput.at("ranker", f"{request.ranker!r} is not one of {', '.join(RANKERS)}")
     if isinstance(query, Required):
@@ -60,19 +60,19 @@ def _select(compiled: Compiled, query: Select, allowed: Mask | None) -> SearchOu
         if not named:
             missing.append(name)
     hits = tuple(_make_hit(compiled, row, _NAMED_SCORE) for row in rows)
-    outcome = Outcome.MATCHED if hits else Outcome.NO_MATCH
+    outcome = MatchOutcome.MATCHED if hits else MatchOutcome.NO_MATCH
     return SearchOutcome(outcome, query.form, hits, missing=tuple(missing))
 
 
-def _match(compiled: Compiled, query: Pattern, max_results: int, allowed: Mask | None) -> SearchOutcome:
+def _match(compiled: Compiled, query: Pattern, request: SearchRequest, allowed: Mask | None) -> SearchOutcome:
     """Tools whose name fits come before those that only speak of it."""
-    found = match_rows(compiled, query.text, allowed)
-    ordered = sorted(found, key=lambda row: ("name" not in found[row], row))[:max_results]
+    found = match_rows(compiled, query.text, allowed, request.deadline)
+    ordered = sorted(found, key=lambda row: ("name" not in found[row], row))[: request.max_results]
     hits = tuple(
         _make_hit(compiled, row, _NAMED_SCORE, (ScorePart(query.text, found[row], _NAMED_SCORE),))
         for row in ordered
     )
-    return SearchOutcome(Outcome.MATCHED if hits else Outcome.NO_MATCH, query.form, hits)
+    return SearchOutcome(MatchOutcome.MATCHED if hits else MatchOutcome.NO_MATCH, query.form, hits)
 
 
 def _rank_required(query: Required, request: SearchRequest, task: Task) -> SearchOutcome:
@@ -97,9 +97,9 @@ def _find_unmatched(task: Task, ranking: Ranking) -> list[str]:
 
 
 def _rows_with_word(compiled: Compiled, word: str, allowed: Mask | None) -> Mask:
-    """The visible tools whose qualified name has the word; one written together counts as its parts, too."""
+    """Visible tools whose qualified name has the word; a compound word also matches as its parts."""
     rows = np.ones(len(compiled), dtype=np.bool_) if allowed is None else allowed.copy()
-    for run in words.runs(word):
+    for run in words.split_words(word):
         parts = [_rows_with_term(compiled, term) for part in run.parts for term in part.terms]
         fits = np.logical_and.reduce(parts)
         rows &= fits if run.joined is None else fits | _rows_with_term(compiled, run.joined)
@@ -129,12 +129,12 @@ def _collect(
         if request.explained and row in exact:
             parts = (ScorePart(query.text, "exact name", bonus), *parts)
         hits.append(_make_hit(compiled, row, score, parts, is_named=row in exact))
-    outcome = Outcome.MATCHED if hits else Outcome.NO_MATCH
+    outcome = MatchOutcome.MATCHED if hits else MatchOutcome.NO_MATCH
     return SearchOutcome(outcome, query.form, tuple(hits), unmatched_terms=() if exact else tuple(unmatched))
 
 
 def _lift(scores: Scores, exact: tuple[int, ...], exact_points: float) -> tuple[Scores, float]:
-    """Raise the tools whose name was typed above all others, by at least the ranker's own points for it."""
+    """Put tools whose name was typed above all others, by at least the ranker's own points for that."""
     if not exact:
         return scores, 0.0
     bonus = max(float(scores.max()) + 1.0, exact_points)
@@ -143,8 +143,8 @@ def _lift(scores: Scores, exact: tuple[int, ...], exact_points: float) -> tuple[
     return lifted, bonus
 
 
-def _best_rows(scores: Scores, count: int, cutoff: float) -> Rows:
-    """The best rows, best first; among equals the order of names."""
+def _best_rows(scores: Scores, count: int, cutoff: float) -> RowNumbers:
+    """The best rows, best first; equal scores in name order."""
     rows = (scores > 0).nonzero()[0]
     found = scores[rows]
     if count < len(rows):
@@ -158,7 +158,7 @@ def _best_rows(scores: Scores, count: int, cutoff: float) -> Rows:
 
 
 def _find_named(compiled: Compiled, text: str, allowed: Mask | None) -> tuple[int, ...]:
-    """The visible tools that a text names, whatever punctuation is around it."""
+    """Visible tools with this name, whatever punctuation is around it."""
     found = (_rows_named(compiled, name, allowed) for name in name_forms(text))
     return next(filter(None, found), ())
 

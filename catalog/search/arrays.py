@@ -1,7 +1,6 @@
-"""Named numpy arrays in one file, mapped read-only: a process opens megabytes in a moment and shares them
-with others.
+"""Stores named numpy arrays in one file that processes map read-only and share.
 
-Layout: magic, length of the header, header (JSON: where each array lies, a checksum, the caller's notes),
+Layout: magic, length of the header, header (JSON: position of each array, checksum, the caller's notes),
 padding, data.
 """
 
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.process_memory import remember
 from catalog.search.errors import IndexDamaged
 
 # How many files a process remembers to have found sound. Summing up a large one takes longer than using it.
@@ -32,7 +32,7 @@ Mask = NDArray[np.bool_]
 
 
 class _SoundFiles:
-    """Files that this process has written, or summed up, as they are now. Another content is another time."""
+    """Files that this process has written or verified, by modification time and size."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], None] = {}
@@ -44,11 +44,16 @@ class _SoundFiles:
             while len(self._known) > _REMEMBERED_FILES:
                 del self._known[next(iter(self._known))]
 
+    def forget(self) -> None:
+        with self._lock:
+            self._known.clear()
+
     def __contains__(self, status: os.stat_result) -> bool:
         return _identity(status) in self._known
 
 
 _sound_files = _SoundFiles()
+remember("files known to be sound", _sound_files.forget)
 
 
 def _identity(status: os.stat_result) -> tuple[int, ...]:
@@ -63,7 +68,7 @@ class ArrayFile:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], notes: Mapping[str, Any]) -> None:
-    """Write a complete file and make it durable; a half-written one is never under `path`."""
+    """Write the file atomically and durably."""
     blocks = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     places, checksum, offset = {}, 0, 0
     for name, block in blocks.items():
@@ -85,7 +90,7 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]], notes: Mapping[
 
 
 def open_arrays(path: Path) -> ArrayFile:
-    """Map a file. Raises `FileNotFoundError`, or `IndexDamaged` when a byte of it is not what was written."""
+    """Map a file. Raises `FileNotFoundError`, or `IndexDamaged` when its checksum is wrong."""
     with path.open("rb") as file:
         status = os.fstat(file.fileno())
         if status.st_size < _HEAD.size:
@@ -102,7 +107,7 @@ def open_arrays(path: Path) -> ArrayFile:
 
 
 def _read(mapped: mmap.mmap, size_bytes: int) -> tuple[ArrayFile, int]:
-    """The arrays, and the checksum that they ought to have."""
+    """The arrays and the checksum in the header."""
     magic, header_bytes = _HEAD.unpack_from(mapped)
     if magic != _MAGIC or _HEAD.size + header_bytes > size_bytes:
         raise ValueError("not an array file")

@@ -1,6 +1,6 @@
-"""Scoring made ready: BM25F impacts of every term in every tool, computed once and mapped by every process.
+"""A compiled catalog: BM25F impacts of every term in every tool, computed once and mapped by every process.
 
-A search adds up slices of two arrays. The postings they were computed from stay beside them: an update
+A search adds up slices of two arrays. The postings they were computed from are stored beside them: an update
 starts from those, `+word` reads them, and an explanation splits an impact into fields again.
 """
 
@@ -20,14 +20,14 @@ from catalog.search.arrays import Arrays, Mask
 from catalog.search.corpus import COLUMNS, Corpus
 from catalog.search.errors import IndexDamaged
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
-from catalog.search.namesakes import Namesakes
+from catalog.search.name_lookup import NameLookup
 from catalog.search.postings import Packed, Postings
 from catalog.search.request import Visible
-from catalog.search.strings import Strings
-from catalog.search.substrings import Substrings, TermPlaces
-from catalog.search.terms import Rows, TermPostings, Terms, rarity
+from catalog.search.string_array import StringArray
+from catalog.search.substring_lookup import SubstringLookup, TermPlaces
+from catalog.search.term_lookup import RowNumbers, TermLookup, TermPostings, inverse_document_frequency
 
-FORMAT = 3
+COMPILED_FORMAT = 3
 K1 = 0.9  # how soon a repeated word stops counting
 
 _REMEMBERED_TERMS = 256
@@ -36,14 +36,14 @@ _REMEMBERED_POSTINGS = 4096
 
 @dataclass(frozen=True)
 class Compiled:
-    """A catalog to search in. Row numbers are places in the order of qualified names."""
+    """A catalog to search in. Row numbers are positions in the order of qualified names."""
 
     arrays: Arrays
     notes: dict[str, Any]
 
     def __post_init__(self) -> None:
-        if self.notes.get("format") != FORMAT:
-            raise IndexDamaged(f"the index has format {self.notes.get('format')}, not {FORMAT}")
+        if self.notes.get("format") != COMPILED_FORMAT:
+            raise IndexDamaged(f"the index has format {self.notes.get('format')}, not {COMPILED_FORMAT}")
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -53,12 +53,8 @@ class Compiled:
         return self.arrays["ids"]
 
     @cached_property
-    def rows_by_id(self) -> dict[int, int]:
-        return {tool: row for row, tool in enumerate(self.ids.tolist())}
-
-    @cached_property
-    def _terms(self) -> Terms:
-        return Terms(self.arrays, len(self))
+    def _terms(self) -> TermLookup:
+        return TermLookup(self.arrays, len(self))
 
     @cached_property
     def term_numbers(self) -> dict[str, int]:
@@ -66,13 +62,13 @@ class Compiled:
 
     @cached_property
     def postings_of(self) -> Callable[[str], TermPostings | None]:
-        """The tools that hold a term; None when none does. Remembered, as a search asks more than once."""
+        """The tools that contain a term, cached; None when none does."""
         return lru_cache(maxsize=_REMEMBERED_POSTINGS)(self._terms.find)
 
     @cached_property
-    def unknown_rarity(self) -> float:
-        """How telling a word is that no tool has."""
-        return rarity(len(self), 0)
+    def unknown_idf(self) -> float:
+        """The inverse document frequency of a word that no tool has."""
+        return inverse_document_frequency(len(self), 0)
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
@@ -108,20 +104,18 @@ class Compiled:
         return names
 
     @cached_property
-    def _substrings(self) -> Substrings:
-        return Substrings(self.arrays)
+    def _substrings(self) -> SubstringLookup:
+        return SubstringLookup(self.arrays)
 
     @cached_property
     def contains(self) -> Callable[[str], TermPlaces]:
-        """Where a text in lower case stands inside names and texts; remembered, as common words recur."""
+        """Where a lower-case text occurs inside names and texts; cached, because common words recur."""
         return lru_cache(maxsize=_REMEMBERED_TERMS)(self._substrings.find)
 
     @cached_property
     def rows_named(self) -> Callable[[str], tuple[int, ...]]:
-        """The tools of a bare or qualified name, in row order; where none is written so, those in other
-        case.
-        """
-        return Namesakes(self.arrays, self._strings("name"), self._strings("qualified_name")).find
+        """The tools with a bare or qualified name, in row order; in other case where none is written so."""
+        return NameLookup(self.arrays, self._strings("name"), self._strings("qualified_name")).find
 
     @cached_property
     def _rows_by_server(self) -> dict[str, list[int]]:
@@ -140,15 +134,15 @@ class Compiled:
         return WeakKeyDictionary()
 
     def mask_of(self, visible: Visible) -> Mask:
-        """Which rows are among the visible tools; computed once for as long as `visible` lives."""
+        """Which rows are visible; cached for as long as `visible` lives."""
         mask = self._masks.get(visible)
         if mask is None:
             mask = np.isin(self.ids, visible.ids)
             self._masks[visible] = mask
         return mask
 
-    def rows_named_with(self, term: str) -> Rows:
-        """The tools whose qualified name, server included, holds a term."""
+    def rows_named_with(self, term: str) -> RowNumbers:
+        """The tools whose qualified name, server included, contains a term."""
         number = self.term_numbers.get(term)
         if number is None:
             return np.empty(0, dtype=np.int64)
@@ -157,17 +151,17 @@ class Compiled:
         return postings.document_numbers(named)
 
     def field_shares(self, term: str, row: int) -> dict[str, float]:
-        """How an impact divides among the fields, in parts of one."""
+        """How an impact divides among the fields, as fractions."""
         number = self.term_numbers[term]
         packed = self._packed_between(number, row, number, row + 1)
         fields = postings.field_numbers(packed)
-        weights = postings.counts(packed) * self.arrays["norms"][row, fields]
+        weights = postings.counts_in(packed) * self.arrays["norms"][row, fields]
         total = float(weights.sum())
         pairs = zip(fields.tolist(), weights.tolist(), strict=True)
         return {FIELDS[field].name: weight / total for field, weight in pairs if weight > 0}
 
     def to_corpus(self) -> Corpus:
-        """What an update starts from."""
+        """The corpus that an update starts from."""
         return Corpus(
             ids=self.ids,
             segments=tuple(self.notes["segments"]),
@@ -186,5 +180,5 @@ class Compiled:
         first, last = np.searchsorted(packed, bounds)
         return packed[first:last]
 
-    def _strings(self, name: str) -> Strings:
-        return Strings.stored(self.arrays, name)
+    def _strings(self, name: str) -> StringArray:
+        return StringArray.stored(self.arrays, name)

@@ -1,25 +1,25 @@
-"""From postings to scores: what each term gives each tool, by BM25F, computed once a generation."""
+"""Computes BM25F impacts from postings, once per generation."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from catalog.search import namesakes, postings, substrings
+from catalog.search import name_lookup, postings, substring_lookup
 from catalog.search.arrays import Arrays
-from catalog.search.compiled import FORMAT, K1, Compiled
-from catalog.search.corpus import Corpus, join, make_corpus
+from catalog.search.compiled import COMPILED_FORMAT, K1, Compiled
+from catalog.search.corpus import Corpus, join_corpora, make_corpus
 from catalog.search.documents import ToolDocument
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
 from catalog.search.meaning import Encoder, shorten
 from catalog.search.postings import Postings
-from catalog.search.terms import Rows, Scores
+from catalog.search.term_lookup import RowNumbers, Scores
 
 
 def compile_documents(documents: Sequence[ToolDocument], encoder: Encoder | None) -> Compiled:
-    """Compile without a store: for evaluation, for tests, and to answer while an index is being rebuilt."""
+    """Compile without a store: for evaluation, for tests, and while the index is rebuilt."""
     return compile_corpus(
-        join([make_corpus(documents, postings.analyze_documents(documents), encoder)]), encoder
+        join_corpora([make_corpus(documents, postings.analyze_documents(documents), encoder)]), encoder
     )
 
 
@@ -38,20 +38,24 @@ def compile_corpus(corpus: Corpus, encoder: Encoder | None) -> Compiled:
         "vectors": corpus.vectors,
         "coarse_vectors": shorten(corpus.vectors, encoder.coarse_dimensions if encoder else 0),
         **corpus.postings.terms.to_arrays("terms"),
-        **namesakes.store(corpus.name_hashes),
-        **substrings.store(corpus.split, len(corpus)),
+        **name_lookup.store_names(corpus.name_hashes),
+        **substring_lookup.store_substrings(corpus.split, len(corpus)),
     }
     for column, strings in corpus.columns.items():
         arrays |= strings.to_arrays(column)
     encoder_name = encoder.name if encoder else ""
-    return Compiled(arrays, {"format": FORMAT, "segments": list(corpus.segments), "encoder": encoder_name})
+    return Compiled(
+        arrays, {"format": COMPILED_FORMAT, "segments": list(corpus.segments), "encoder": encoder_name}
+    )
 
 
 def _length_norms(corpus: Corpus) -> NDArray[np.float32]:
-    """What one occurrence counts, by tool and field: the field's weight, diluted by the text's length."""
+    """The weight of one occurrence, by tool and field: the field's weight, normalised by the
+    text's length.
+    """
     packed = corpus.postings.packed
     cells = postings.document_numbers(packed) * len(FIELDS) + postings.field_numbers(packed)
-    sums = np.bincount(cells, weights=postings.counts(packed), minlength=len(corpus) * len(FIELDS))
+    sums = np.bincount(cells, weights=postings.counts_in(packed), minlength=len(corpus) * len(FIELDS))
     lengths = sums.reshape(len(corpus), len(FIELDS))
     means = np.maximum(lengths.sum(axis=0) / max(len(corpus), 1), 1e-9)
     shares = np.array([field.length_share for field in FIELDS])
@@ -60,11 +64,13 @@ def _length_norms(corpus: Corpus) -> NDArray[np.float32]:
     return norms
 
 
-def _compute_impacts(found: Postings, norms: NDArray[np.float32]) -> tuple[NDArray[np.int64], Rows, Scores]:
-    """BM25F: weigh the counts of all fields together, then let them saturate once."""
+def _compute_impacts(
+    found: Postings, norms: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], RowNumbers, Scores]:
+    """BM25F: weigh the counts of all fields together, then saturate once."""
     ranked = found.packed[postings.field_numbers(found.packed) != QUALIFIED_NAME]
     rows, fields = postings.document_numbers(ranked), postings.field_numbers(ranked)
-    weights = postings.counts(ranked) * norms[rows, fields]
+    weights = postings.counts_in(ranked) * norms[rows, fields]
     pairs = ranked >> postings.DOCUMENT_SHIFT  # term and tool together
     firsts = np.flatnonzero(np.diff(pairs, prepend=-1))
     if not len(firsts):
@@ -72,7 +78,7 @@ def _compute_impacts(found: Postings, norms: NDArray[np.float32]) -> tuple[NDArr
     weight = np.add.reduceat(weights, firsts)
     terms = postings.term_numbers(ranked[firsts])
     tools_with = np.bincount(terms, minlength=len(found.terms))
-    rarity = np.log1p((len(norms) - tools_with + 0.5) / (tools_with + 0.5))
-    impacts = rarity[terms] * weight * (K1 + 1) / (K1 + weight)
+    idf = np.log1p((len(norms) - tools_with + 0.5) / (tools_with + 0.5))
+    impacts = idf[terms] * weight * (K1 + 1) / (K1 + weight)
     starts = np.concatenate([[0], np.cumsum(tools_with)]).astype(np.int64)
     return starts, rows[firsts], impacts.astype(np.float32)

@@ -1,7 +1,6 @@
-"""Tools ready to be compiled: their postings, their texts, their vectors, and where the store keeps each.
+"""Tools ready for compiling: postings, texts, vectors, and their places in the store.
 
-All of it is arrays, so that an update, which changes a few tools of many, copies the others without looking
-at them.
+Everything is arrays, so that an update of a few tools copies the others without reading them.
 """
 
 import dataclasses
@@ -12,30 +11,30 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from catalog.search import namesakes, postings, substrings
+from catalog.search import name_lookup, postings, substring_lookup
 from catalog.search.documents import ToolDocument
 from catalog.search.meaning import Encoder, encode_documents
-from catalog.search.namesakes import Hashes
+from catalog.search.name_lookup import Hashes
 from catalog.search.postings import Postings
-from catalog.search.strings import Strings
+from catalog.search.string_array import StringArray
 
 OWN_TEXTS = ("qualified_name", "name", "server", "description")
-COLUMNS = (*OWN_TEXTS, "parameter_names", *substrings.FOLDED_TEXTS)
+COLUMNS = (*OWN_TEXTS, "parameter_names", *substring_lookup.FOLDED_TEXTS)
 
 Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """All sequences have one entry a tool. `segments` names the store's parts, `segment` and `place` point
-    into them. `split` is what substrings are found in.
+    """All sequences have one entry per tool. `segments` names the store's segments, `segment` and `place`
+    point into them. `split` is what substrings are found in.
     """
 
     ids: Numbers
     segments: tuple[str, ...]
     segment: Numbers
     place: Numbers
-    columns: dict[str, Strings]
+    columns: dict[str, StringArray]
     name_hashes: Hashes
     vectors: NDArray[np.float32]
     postings: Postings
@@ -53,7 +52,7 @@ def make_corpus(
     segment: str = "",
     places: Sequence[int] | None = None,
 ) -> Corpus:
-    """Documents of one part of the store, or of none."""
+    """A corpus of documents in one segment of the store, or in none."""
     size = len(documents)
     texts = [_column_texts(document) for document in documents]
     return Corpus(
@@ -61,20 +60,18 @@ def make_corpus(
         segments=(segment,),
         segment=np.zeros(size, dtype=np.int64),
         place=np.array(range(size) if places is None else places, dtype=np.int64),
-        columns={column: Strings.of(each[column] for each in texts) for column in COLUMNS},
-        name_hashes=namesakes.hash_names(
+        columns={column: StringArray.of(each[column] for each in texts) for column in COLUMNS},
+        name_hashes=name_lookup.hash_names(
             [document.name for document in documents], [document.qualified_name for document in documents]
         ),
         vectors=encode_documents(encoder, documents),
         postings=found,
-        split=substrings.split_documents(documents),
+        split=substring_lookup.split_documents(documents),
     )
 
 
-def join(parts: Sequence[Corpus], gone: Iterable[int] = ()) -> Corpus:
-    """One corpus of several, its tools in the order of their qualified names. `gone` are tools to leave out,
-    by their place among all.
-    """
+def join_corpora(parts: Sequence[Corpus], gone: Iterable[int] = ()) -> Corpus:
+    """One corpus of several, in order of qualified names, without the tools in `gone`, given by position."""
     first_segments = np.cumsum([0, *(len(part.segments) for part in parts)])
     first_tools = np.cumsum([0, *(len(part) for part in parts)])
     joined = Corpus(
@@ -82,7 +79,7 @@ def join(parts: Sequence[Corpus], gone: Iterable[int] = ()) -> Corpus:
         segments=tuple(name for part in parts for name in part.segments),
         segment=np.concatenate([part.segment + at for part, at in zip(parts, first_segments, strict=False)]),
         place=np.concatenate([part.place for part in parts]),
-        columns={column: Strings.join([part.columns[column] for part in parts]) for column in COLUMNS},
+        columns={column: StringArray.join([part.columns[column] for part in parts]) for column in COLUMNS},
         name_hashes=np.concatenate([part.name_hashes for part in parts]),
         vectors=np.concatenate([part.vectors for part in parts]),
         postings=_merge([part.postings for part in parts], first_tools.tolist()),
@@ -98,7 +95,7 @@ def _order_by_name(corpus: Corpus, gone: set[int]) -> Numbers:
 
 
 def _take(corpus: Corpus, rows: Numbers) -> Corpus:
-    """These tools in this order, and the segments that they are in."""
+    """These tools in this order, with their segments."""
     places = np.full(len(corpus), -1, dtype=np.int64)
     places[rows] = np.arange(len(rows))
     used, segment = np.unique(corpus.segment[rows], return_inverse=True)
@@ -125,4 +122,4 @@ def _merge(parts: Sequence[Postings], first_tools: Sequence[int]) -> Postings:
 def _column_texts(document: ToolDocument) -> dict[str, str]:
     own = {column: getattr(document, column) for column in OWN_TEXTS}
     parameters = json.dumps([name for name, _ in document.parameters])
-    return {**own, "parameter_names": parameters, **substrings.fold_texts(document)}
+    return {**own, "parameter_names": parameters, **substring_lookup.fold_texts(document)}

@@ -1,17 +1,21 @@
-"""A tool as the search sees it: the texts of one definition, without the database."""
+"""A tool as a search document: the texts of one definition, without the database."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-MAX_DEPTH = 5
-MAX_PARAMETERS = 300
-MAX_TEXT_CHARS = 20_000
+from catalog.domain.limits import (
+    DOCUMENT_ENUM_VALUES,
+    DOCUMENT_LEVELS,
+    DOCUMENT_NAME_CHARS,
+    DOCUMENT_PARAMETERS,
+    DOCUMENT_TEXT_CHARS,
+)
+
 SEARCH_HINT = "anthropic/searchHint"
 
 _BRANCHES = ("anyOf", "oneOf", "allOf")
-_MAX_ENUM_VALUES = 30
 
 Parameter = tuple[str, str]
 
@@ -44,7 +48,7 @@ def make_document(
 ) -> ToolDocument:
     """Read a tool's definition as MCP gives it. What has the wrong type counts as missing."""
     schema = _as_mapping(definition.get("inputSchema"))
-    nested = islice(_walk_inside(schema, MAX_DEPTH), MAX_PARAMETERS)
+    nested = islice(_walk_inside(schema, DOCUMENT_LEVELS), DOCUMENT_PARAMETERS)
     meta = _as_mapping(definition.get("_meta"))
     return ToolDocument(
         id=id,
@@ -54,7 +58,7 @@ def make_document(
         kind=kind,
         title=_as_text(definition.get("title") or _as_mapping(definition.get("annotations")).get("title")),
         description=_as_text(definition.get("description")),
-        parameters=tuple(islice(_own_parameters(schema), MAX_PARAMETERS)),
+        parameters=tuple(islice(_own_parameters(schema), DOCUMENT_PARAMETERS)),
         nested=tuple(nested),
         keywords=" ".join(keywords),
         hint=_as_text(meta.get(SEARCH_HINT)),
@@ -63,11 +67,11 @@ def make_document(
 
 def _own_parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
     for name, part in _as_mapping(schema.get("properties")).items():
-        yield str(name), _describe(_as_mapping(part))
+        yield str(name)[:DOCUMENT_NAME_CHARS], _describe(_as_mapping(part))
 
 
 def _walk_inside(schema: Mapping[str, Any], depth: int) -> Iterator[Parameter]:
-    """The parameters below the schema's own; `depth` bounds a schema that nests for ever."""
+    """The nested parameters; `depth` bounds a deeply nested schema."""
     if depth == 0 or not schema:
         return
     for part in _as_mapping(schema.get("properties")).values():
@@ -91,11 +95,11 @@ def _branches(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _describe(part: Mapping[str, Any]) -> str:
-    """A parameter's title, description and the values it may take: the words of a tool's many modes."""
+    """A parameter's title, description and possible values, which name a tool's modes."""
     values = part.get("enum")
     options = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
-    texts = (_as_text(part.get("title")), _as_text(part.get("description")), *options[:_MAX_ENUM_VALUES])
-    return " ".join(text for text in texts if text)
+    texts = (_as_text(part.get("title")), _as_text(part.get("description")), *options[:DOCUMENT_ENUM_VALUES])
+    return " ".join(text for text in texts if text)[:DOCUMENT_TEXT_CHARS]
 
 
 def _as_mapping(value: object) -> Mapping[str, Any]:
@@ -103,4 +107,4 @@ def _as_mapping(value: object) -> Mapping[str, Any]:
 
 
 def _as_text(value: object) -> str:
-    return value[:MAX_TEXT_CHARS] if isinstance(value, str) else ""
+    return value[:DOCUMENT_TEXT_CHARS] if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""The one way to search: a request in, an outcome out, over whichever generation is in force."""
+"""The search engine's interface: a request in, an outcome out, over the current generation."""
 
 import dataclasses
 import logging
@@ -20,7 +20,7 @@ _REMEMBERED_WORDS = 4096
 logger = logging.getLogger(__name__)
 
 
-class Snapshot:
+class OpenGeneration:
     """One opened generation."""
 
     def __init__(self, folder: Path, encoder: Encoder | None) -> None:
@@ -33,7 +33,7 @@ class Snapshot:
 
 
 def _spell(speller: Speller, word: str) -> tuple[str, ...]:
-    """The store may be replaced under a generation that is still in use: then there is no suggestion."""
+    """No suggestion where the store was replaced under a generation that is still in use."""
     try:
         return tuple(speller.suggest(word, limit=3))
     except IndexDamaged as error:
@@ -42,13 +42,13 @@ def _spell(speller: Speller, word: str) -> tuple[str, ...]:
 
 
 class SearchEngine:
-    """Searches the index in a folder; safe to share among threads."""
+    """Searches the index in a folder; thread-safe."""
 
     def __init__(self, folder: Path, encoder: Encoder | None) -> None:
         self._folder = folder
         self._encoder = encoder
         self._lock = Lock()
-        self._opened: tuple[tuple[int, int], Snapshot] | None = None
+        self._opened: tuple[tuple[int, int], OpenGeneration] | None = None
 
     def search(self, request: SearchRequest) -> SearchOutcome:
         """Raises `IndexDamaged` when there is no index, `InvalidInput` for a pattern that cannot be run."""
@@ -62,13 +62,13 @@ class SearchEngine:
             took_ms=(time.perf_counter() - started) * 1000,
         )
 
-    def snapshot(self) -> Snapshot:
-        """The generation in force now. Noticing a new one costs one look at a file."""
+    def snapshot(self) -> OpenGeneration:
+        """The current generation. Checking for a new one costs one `stat`."""
         opened = self._opened
         if opened is not None and opened[0] == generations.current_stamp(self._folder):
             return opened[1]
         with self._lock:
             stamp = generations.current_stamp(self._folder)
             if self._opened is None or self._opened[0] != stamp:
-                self._opened = (stamp, Snapshot(self._folder, self._encoder))
+                self._opened = (stamp, OpenGeneration(self._folder, self._encoder))
             return self._opened[1]

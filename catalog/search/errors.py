@@ -1,18 +1,16 @@
-"""What can be wrong with an index. Each is an `Unavailable`: the caller rebuilds, or answers without the
-index.
-"""
+"""Errors of the index. Each is an `Unavailable`: the caller rebuilds, or answers without the index."""
 
 from catalog.domain.errors import Unavailable
 
 
 class IndexDamaged(Unavailable):
-    """The index is missing, incomplete or of another format: build it anew."""
+    """The index is missing, incomplete or of another format, and must be rebuilt."""
 
     title = "The search index must be rebuilt"
 
 
 class IndexUnsafe(Unavailable):
-    """The folder belongs to someone else or others may write to it; nothing in it can be trusted."""
+    """The folder belongs to someone else or is writable by others, so its content cannot be trusted."""
 
     title = "The search index is not private"
 

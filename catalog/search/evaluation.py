@@ -1,4 +1,4 @@
-"""Search quality on a set of tools and of queries whose right answers are known."""
+"""Measures search quality on a set of tools and queries with known answers."""
 
 import json
 import math
@@ -22,14 +22,12 @@ CUTS = (1, 3, 5, 8)
 NDCG_CUT = 10
 
 Ranked = Sequence[int]
-Searcher = Callable[[str], Ranked]
+RankText = Callable[[str], Ranked]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query and its right answers: groups of alternatives, each a set of tool ids of which any one will
-    do.
-    """
+    """A query and its answers: groups of alternatives, each a set of tool ids of which one suffices."""
 
     text: str
     groups: tuple[frozenset[int], ...]
@@ -44,7 +42,7 @@ class QualitySet:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Means over the questions, as fractions of one; `recall` has one value for each of `CUTS`."""
+    """Means over the questions, as fractions; `recall` has one value for each of `CUTS`."""
 
     recall: tuple[float, ...]
     mrr: float
@@ -72,7 +70,7 @@ def load_set(folder: Path) -> QualitySet:
     return QualitySet(folder.resolve().name, tuple(documents), tuple(questions))
 
 
-def make_searcher(compiled: Compiled, ranker: str, encoder: Encoder | None) -> Searcher:
+def make_searcher(compiled: Compiled, ranker: str, encoder: Encoder | None) -> RankText:
     """Rank every tool for a text, taken as plain keywords whatever its length or signs."""
 
     def search(text: str) -> Ranked:
@@ -84,11 +82,11 @@ def make_searcher(compiled: Compiled, ranker: str, encoder: Encoder | None) -> S
 
 def evaluate(quality_set: QualitySet, ranker: str, encoder: Encoder | None) -> Quality:
     compiled = compile_documents(quality_set.documents, encoder)
-    return measure(quality_set.questions, make_searcher(compiled, ranker, encoder))
+    return measure_quality(quality_set.questions, make_searcher(compiled, ranker, encoder))
 
 
-def measure(questions: Sequence[Question], search: Searcher) -> Quality:
-    return mean([judge(search(question.text), question.groups) for question in questions])
+def measure_quality(questions: Sequence[Question], search: RankText) -> Quality:
+    return mean([score_ranking(search(question.text), question.groups) for question in questions])
 
 
 def mean(judged: Sequence[Quality]) -> Quality:
@@ -99,8 +97,8 @@ def mean(judged: Sequence[Quality]) -> Quality:
     )
 
 
-def judge(ranked: Ranked, groups: tuple[frozenset[int], ...]) -> Quality:
-    """Each group is found where the first of its alternatives stands; its others gain nothing."""
+def score_ranking(ranked: Ranked, groups: tuple[frozenset[int], ...]) -> Quality:
+    """A group is found at the best rank of its alternatives; the others gain nothing."""
     places = {tool: place for place, tool in enumerate(ranked)}
     first = [min((places[tool] for tool in group if tool in places), default=math.inf) for group in groups]
     wanted = max(len(groups), 1)

@@ -1,4 +1,4 @@
-"""The fields of a tool, what each weighs, and how a document's texts fall into them."""
+"""The fields of a tool, their weights, and the texts of a document by field."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from catalog.search.documents import ToolDocument
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """`weight` is what one word counts; `length_share` (BM25's b) how much a long text dilutes it."""
+class SearchField:
+    """`weight` is what one word counts; `length_share` (BM25's b) how much a long text reduces it."""
 
     name: str
     weight: float
@@ -17,15 +17,15 @@ class Field:
 
 
 FIELDS = (
-    Field("name", 3.0, 0.7),
-    Field("server", 1.5, 0.5),
-    Field("title", 1.5, 0.75),
-    Field("description", 1.0, 0.75),
-    Field("parameter_names", 0.7, 0.75),
-    Field("parameter_descriptions", 0.5, 0.75),
-    Field("keywords", 2.0, 0.5),
-    Field("hint", 2.0, 0.5),
-    Field("qualified_name", 0.0, 0.0),  # what `+word` looks at; it ranks nothing
+    SearchField("name", 3.0, 0.7),
+    SearchField("server", 1.5, 0.5),
+    SearchField("title", 1.5, 0.75),
+    SearchField("description", 1.0, 0.75),
+    SearchField("parameter_names", 0.7, 0.75),
+    SearchField("parameter_descriptions", 0.5, 0.75),
+    SearchField("keywords", 2.0, 0.5),
+    SearchField("hint", 2.0, 0.5),
+    SearchField("qualified_name", 0.0, 0.0),  # what `+word` looks at; it ranks nothing
 )
 FIELD_NAMES = tuple(field.name for field in FIELDS)
 QUALIFIED_NAME = FIELD_NAMES.index("qualified_name")

@@ -1,9 +1,7 @@
-"""The index folder: one writer, generations beside each other, and a file `CURRENT` that names the one in
-force.
+"""The index folder: one writer, several generations, and a file `CURRENT` that names the live one.
 
 A generation is one file of compiled arrays and the store it came from. It is complete before `CURRENT` is
-renamed over, so a crash at any point leaves the last one in force; what a crash left behind goes with the
-next write.
+replaced by a rename, so a crash at any point leaves the last one live; the next write deletes leftovers.
 """
 
 import fcntl
@@ -17,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from catalog.private_folder import make_private_folder
 from catalog.search.arrays import open_arrays, write_arrays
 from catalog.search.compiled import Compiled
 from catalog.search.errors import IndexBusy, IndexDamaged, IndexUnsafe
@@ -36,9 +35,9 @@ class Generation:
     store: int
 
 
-def prepare(folder: Path) -> None:
-    """Make the folder when it is missing. Raises `IndexUnsafe` unless it is ours alone."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+def prepare_folder(folder: Path) -> None:
+    """Create the folder when it is missing. Raises `IndexUnsafe` unless it is ours alone."""
+    make_private_folder(folder)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):
         raise IndexUnsafe(f"{folder} is not a folder")
@@ -52,11 +51,11 @@ def prepare(folder: Path) -> None:
 def writing(
     folder: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS, *, lock: str = "LOCK"
 ) -> Iterator[None]:
-    """Be the only writer. The kernel lets go of the lock when the process ends, however it ends.
+    """Take the writer's lock, which the kernel releases when the process ends.
 
-    Whoever reads the catalog in order to write the index takes a lock of another name around both.
+    Whoever reads the catalog in order to write the index takes a second lock around both.
     """
-    prepare(folder)
+    prepare_folder(folder)
     descriptor = os.open(folder / lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         _wait_for_lock(descriptor, time.monotonic() + timeout_seconds)
@@ -66,7 +65,7 @@ def writing(
 
 
 def read_current(folder: Path) -> Generation:
-    """Raises `IndexDamaged` when no generation is in force."""
+    """Raises `IndexDamaged` when there is no live generation."""
     try:
         number, store = (folder / _CURRENT).read_text(encoding="ascii").split()
         return Generation(int(number), int(store))
@@ -75,9 +74,7 @@ def read_current(folder: Path) -> Generation:
 
 
 def current_stamp(folder: Path) -> tuple[int, int]:
-    """Changes whenever a generation comes into force; costs one look at the file. (0, 0) when there is
-    none.
-    """
+    """Changes with every new generation; costs one `stat`. (0, 0) when there is none."""
     try:
         status = os.stat(f"{folder}/{_CURRENT}")  # putting a path together takes longer than the look
     except FileNotFoundError:
@@ -86,8 +83,8 @@ def current_stamp(folder: Path) -> tuple[int, int]:
 
 
 def open_current(folder: Path) -> tuple[Generation, Compiled]:
-    """Map the generation in force; one that is replaced while we open it sends us to its successor."""
-    prepare(folder)
+    """Map the live generation; retries where it is replaced meanwhile."""
+    prepare_folder(folder)
     for _ in range(_OPEN_ATTEMPTS):
         generation = read_current(folder)
         try:
@@ -111,14 +108,14 @@ def publish(folder: Path, generation: Generation, compiled: Compiled) -> None:
 
 
 def next_number(folder: Path) -> int:
-    """A number no generation or store in the folder has had."""
+    """A number that no generation or store in the folder has had."""
     numbers = [int(match[1]) for path in folder.iterdir() if (match := _NAME.match(path.name))]
     return max(numbers, default=0) + 1
 
 
 def sweep(folder: Path, current: Generation) -> None:
-    """Remove what is no longer needed. Readers keep what they have mapped; the last generations stay for
-    those who have read `CURRENT` but not opened its file yet.
+    """Delete old generations. Readers keep what they have mapped; the last few stay for readers between
+    `CURRENT` and its file.
     """
     for path in folder.iterdir():
         match = _NAME.match(path.name)

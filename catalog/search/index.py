@@ -1,6 +1,6 @@
-"""The index on disk: Whoosh keeps the documents and their words, and each generation is compiled from it.
+"""The index on disk: Whoosh stores documents and words, and each generation is compiled from it.
 
-The only module that imports Whoosh. It opens a fresh reader every time: `refresh()` brings deleted
+The only module that imports Whoosh. It opens a new reader every time, because `refresh()` brings deleted
 documents back.
 """
 
@@ -24,7 +24,7 @@ from whoosh.writing import SegmentWriter
 from catalog.search import generations, words
 from catalog.search.compiled import Compiled
 from catalog.search.compiling import compile_corpus
-from catalog.search.corpus import Corpus, join, make_corpus
+from catalog.search.corpus import Corpus, join_corpora, make_corpus
 from catalog.search.documents import ToolDocument
 from catalog.search.errors import IndexDamaged
 from catalog.search.fields import FIELD_NAMES, field_texts, spoken_texts
@@ -54,7 +54,7 @@ _DAMAGE = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class IndexState:
-    """The catalog's version the generation in force was made from, and how many tools it holds."""
+    """The catalog's version that the live generation was made from, and its number of tools."""
 
     version: int
     documents: int
@@ -63,9 +63,9 @@ class IndexState:
 def build(
     folder: Path, documents: Iterable[ToolDocument], encoder: Encoder | None, *, version: int = 0
 ) -> int:
-    """Build everything anew beside the live index, then switch. Returns the generation's number.
+    """Build everything again beside the live index, then switch. Returns the generation's number.
 
-    `version` is the catalog's, kept with the generation.
+    `version` is the catalog's, stored with the generation.
     """
     with generations.writing(folder):
         number = generations.next_number(folder)
@@ -86,10 +86,10 @@ def update(
     *,
     version: int = 0,
 ) -> int:
-    """Put changed tools in and take removed ones out, at the cost of the change. Returns the generation's
+    """Add changed tools and delete removed ones, in time proportional to the change. Returns the generation's
     number.
 
-    Raises `IndexDamaged` when there is nothing sound to change: build it instead.
+    Raises `IndexDamaged` when there is no valid index: build it instead.
     """
     with generations.writing(folder):
         current, compiled = generations.open_current(folder)
@@ -100,14 +100,14 @@ def update(
         return _publish(folder, Generation(number, current.store), updated, version)
 
 
-def read_state(folder: Path) -> IndexState:
-    """Raises `IndexDamaged` when no sound generation is in force."""
+def read_index_state(folder: Path) -> IndexState:
+    """Raises `IndexDamaged` when there is no valid generation."""
     _, compiled = generations.open_current(folder)
     return IndexState(version=compiled.notes["version"], documents=len(compiled))
 
 
 class Speller:
-    """Whoosh's spelling over the words of one generation's store. Opened when first asked."""
+    """Whoosh's spelling suggestions over one generation's store, opened on first use."""
 
     def __init__(self, folder: Path, generation: Generation) -> None:
         self._store = generations.store_folder(folder, generation.store)
@@ -116,10 +116,10 @@ class Speller:
         self._words: dict[str, list[str]] = {}
 
     def suggest(self, word: str, limit: int) -> list[str]:
-        """Other words of the catalog with the same first letter and at most two mistakes between, nearest
-        first, of these the most frequent. Raises `IndexDamaged`.
+        """Words of the catalog with the same first letter and at most two edits away, nearest first, then
+        most frequent. Raises `IndexDamaged`.
         """
-        folded = words.fold(word)
+        folded = words.fold_text(word)
         with self._lock:
             try:
                 self._reader = self._reader or _open_store(self._store).reader()
@@ -130,7 +130,7 @@ class Speller:
         return [other for _, _, other in nsmallest(limit, ranked)]
 
     def _find_near(self, reader: IndexReader, word: str) -> Iterator[tuple[str, int]]:
-        """Counting edits is slow: words that differ by more letters than edits can mend are passed over."""
+        """Skips words whose lengths differ too much, because counting edits is slow."""
         letters = set(word)
         for other in self._words_from(reader, word[:1]):
             if abs(len(other) - len(word)) > _MAX_EDITS or len(letters ^ set(other)) > 2 * _MAX_EDITS:
@@ -158,7 +158,7 @@ def _make_schema() -> Any:
 
 
 def _store_document(document: ToolDocument) -> dict[str, str]:
-    """The fields of a Whoosh document. Whoosh splits at spaces only: the words are ours."""
+    """The fields of a Whoosh document, already split into our words: Whoosh splits at spaces only."""
     texts = field_texts(document)
     bags = {name: " ".join(words.document_terms(text)) for name, text in zip(FIELD_NAMES, texts, strict=True)}
     spoken = {word for text in spoken_texts(document) for word in words.plain_words(text)}
@@ -193,9 +193,8 @@ def _write_changes(store: Path, changed: Sequence[ToolDocument], removed: Iterab
 
 
 def _fold_small_segments(writer: SegmentWriter, segments: list[Any]) -> list[Any]:
-    """Join segments of about one size once there are some of them, so that a tool is copied a few times in
-    all, however many edits follow it. Whoosh's own policy would in time merge the large one too, which takes
-    seconds.
+    """Merge segments of similar size, so that a tool is copied only a few times however many edits follow.
+    Whoosh's own policy would at some point merge the large segment too, which takes seconds.
     """
     filled = [segment for segment in segments if segment.doc_count()]
     for least, below, enough in _FOLDED:
@@ -211,7 +210,7 @@ def _fold_small_segments(writer: SegmentWriter, segments: list[Any]) -> list[Any
 
 
 def _compile_store(store: Path, base: Compiled | None, encoder: Encoder | None) -> Compiled:
-    """Compile what the store holds; segments that `base` has already read are taken from there."""
+    """Compile the store's content; segments already in `base` are reused."""
     encoder_name = encoder.name if encoder else ""
     usable = base if base and base.notes["encoder"] == encoder_name else None
     try:
@@ -230,12 +229,12 @@ def _read_store(reader: IndexReader, base: Compiled | None, encoder: Encoder | N
     parts = [_read_leaf(leaf, name, encoder) for name, leaf in leaves.items() if name not in known]
     if base:
         kept = base.to_corpus()
-        return join([kept, *parts], _find_gone(kept, leaves))
-    return join(parts or [make_corpus([], PostingList().finish(), encoder)])
+        return join_corpora([kept, *parts], _find_gone(kept, leaves))
+    return join_corpora(parts or [make_corpus([], PostingList().finish(), encoder)])
 
 
 def _find_gone(corpus: Corpus, leaves: dict[str, Any]) -> list[int]:
-    """The tools whose segment is no longer in the store, or that somebody deleted from it."""
+    """Tools whose segment is no longer in the store, or that were deleted from it."""
     gone: list[int] = []
     for at, name in enumerate(corpus.segments):
         rows, leaf = np.flatnonzero(corpus.segment == at), leaves.get(name)

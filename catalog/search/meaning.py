@@ -1,6 +1,4 @@
-"""The second signal: what a text means, whatever its words. One small interface, so that other encoders can
-follow.
-"""
+"""Search by meaning: an interface for encoders that turn texts into vectors."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -17,25 +15,25 @@ Vectors = NDArray[np.float32]
 
 
 class Encoder(Protocol):
-    """Turns texts into vectors of length one whose dot product says how close their meanings are."""
+    """Turns texts into unit vectors whose dot product is their similarity."""
 
     @property
     def name(self) -> str:
-        """Names the encoder and its version: vectors of another name are not comparable."""
+        """Encoder and version: vectors of another name are not comparable."""
 
     @property
     def dimensions(self) -> int: ...
 
     @property
     def coarse_dimensions(self) -> int:
-        """How many of the first dimensions are enough to pick candidates: all, unless trained for less."""
+        """How many of the first dimensions suffice to pick candidates."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row a text; a text without a known word is all zeros. Safe to call from several threads."""
+        """One row per text; zeros for a text without a known word. Thread-safe."""
 
 
 def shorten(vectors: Vectors, dimensions: int) -> Vectors:
-    """The first dimensions only, of length one again."""
+    """The first dimensions only, normalised again."""
     short = vectors[:, :dimensions]
     lengths = np.sqrt(np.einsum("ij,ij->i", short, short))
     scaled: Vectors = short / np.maximum(lengths, np.float32(1e-9))[:, np.newaxis]
@@ -43,14 +41,16 @@ def shorten(vectors: Vectors, dimensions: int) -> Vectors:
 
 
 def encode_documents(encoder: Encoder | None, documents: Sequence[ToolDocument]) -> Vectors:
-    """One row a document; rows without columns when there is no encoder."""
+    """One row per document; rows without columns when there is no encoder."""
     if encoder is None or not documents:
         return np.empty((len(documents), encoder.dimensions if encoder else 0), dtype=np.float32)
-    return encoder.encode([describe(document) for document in documents])
+    return encoder.encode([text_to_encode(document) for document in documents])
 
 
-def describe(document: ToolDocument) -> str:
-    """The text that stands for a tool. Its name counts twice: it says in two words what the tool is for."""
+def text_to_encode(document: ToolDocument) -> str:
+    """The text that is encoded for a tool. Its name counts twice, because it best says what the
+    tool is for.
+    """
     name = _space_out(document.name)
     parameters = " ".join(_space_out(parameter) for parameter, _ in document.parameters)
     texts = (
@@ -64,4 +64,4 @@ def describe(document: ToolDocument) -> str:
 
 
 def _space_out(name: str) -> str:
-    return " ".join(part.typed for run in words.runs(name) for part in run.parts)
+    return " ".join(part.typed for word in words.split_words(name) for part in word.parts)

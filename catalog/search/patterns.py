@@ -1,11 +1,10 @@
-"""Regular expressions over the catalog that cannot hang.
+"""Runs regular expressions over the catalog with a time limit.
 
-The `regex` package runs them: it gives up at a deadline, which the standard library cannot, and lets other
-threads work meanwhile. An engine without backtracking would need no
-deadline but knows no lookaround and no back-references, which agents do send.
+The `regex` package runs them: it has a timeout, which the standard library lacks, and releases the GIL. An
+engine without backtracking would need no timeout, but it lacks lookaround and back-references, which agents
+do send.
 """
 
-import time
 from collections.abc import Callable
 from functools import cache
 
@@ -13,50 +12,35 @@ import numpy as np
 import regex
 
 from catalog.domain.errors import InvalidInput
-from catalog.domain.limits import PATTERN_TEXT_SECONDS, PATTERN_WAIT_SECONDS, PATTERN_WORK_SECONDS
 from catalog.domain.patterns import read_pattern
 from catalog.search.arrays import Mask
 from catalog.search.compiled import Compiled
+from catalog.search.request import PatternDeadline
 
 Fits = Callable[[str], bool]
 
 
-def match_rows(compiled: Compiled, pattern: str, allowed: Mask | None) -> dict[int, str]:
+def match_rows(
+    compiled: Compiled, pattern: str, allowed: Mask | None, deadline: PatternDeadline
+) -> dict[int, str]:
     """The tools a pattern fits, each with the first field it fits, in row order. Raises `InvalidInput`."""
     program = _compile(pattern)
 
     def fits(text: str) -> bool:
-        return program.search(text, timeout=PATTERN_TEXT_SECONDS, concurrent=True) is not None
+        timeout = deadline.seconds_for_next_text()
+        return program.search(text, timeout=timeout, concurrent=True) is not None
 
     fits_parameter = cache(fits)  # many tools have parameters of the same name
-    check_time = _start_clock()
     rows = range(len(compiled)) if allowed is None else np.flatnonzero(allowed).tolist()
     found: dict[int, str] = {}
     try:
         for row in rows:
-            check_time()
             field = _first_fit(compiled, row, fits, fits_parameter)
             if field:
                 found[row] = field
     except TimeoutError:
         raise InvalidInput.at("pattern", "the pattern takes too long to run") from None
     return found
-
-
-def _start_clock() -> Callable[[], None]:
-    """What raises `TimeoutError` when the time is up. Processor time is dear to ask for: only where it may
-    have passed.
-    """
-    started, worked = time.monotonic(), time.thread_time()
-
-    def check() -> None:
-        waited_seconds = time.monotonic() - started
-        if waited_seconds < PATTERN_WORK_SECONDS:
-            return
-        if waited_seconds > PATTERN_WAIT_SECONDS or time.thread_time() - worked > PATTERN_WORK_SECONDS:
-            raise TimeoutError
-
-    return check
 
 
 def _compile(pattern: str) -> "regex.Pattern[str]":

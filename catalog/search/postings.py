@@ -1,7 +1,7 @@
-"""Which term stands how often in which field of which document: one sorted array of whole numbers.
+"""Postings: how often each term occurs in each field of each document, in one sorted integer array.
 
-A posting is packed into 63 bits: term (20), document (20), field (4), count (16). Sorting the numbers
-groups them by term, then document, so that every question about a term is a slice.
+A posting is packed into 63 bits: term (20), document (20), field (4), count (16). Sorting groups them by
+term, then document, so that every question about a term is a slice.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from catalog.search import words
 from catalog.search.documents import ToolDocument
 from catalog.search.fields import field_texts
-from catalog.search.strings import Strings
+from catalog.search.string_array import StringArray
 
 COUNT_BITS, FIELD_BITS, DOCUMENT_BITS = 16, 4, 20
 FIELD_SHIFT = COUNT_BITS
@@ -29,11 +29,11 @@ Packed = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """`packed` refers to documents by their place in a list the owner keeps, to terms by their place in
-    `terms`, which are in order.
+    """`packed` refers to documents by position in a list that the owner keeps, and to terms by position in
+    `terms`, which are sorted.
     """
 
-    terms: Strings
+    terms: StringArray
     packed: Packed
 
 
@@ -49,7 +49,7 @@ class PostingList:
         self._packed.append(pack(number, document, field, min(count, MAX_COUNT)))
 
     def finish(self) -> Postings:
-        terms = Strings.of(self._terms)
+        terms = StringArray.of(self._terms)
         encoded = terms.to_bytes()
         order = np.array(sorted(range(len(encoded)), key=encoded.__getitem__), dtype=np.int64)
         packed = np.array(self._packed, dtype=np.int64)
@@ -72,7 +72,7 @@ def field_numbers(packed: Packed) -> NDArray[np.int64]:
     return packed >> FIELD_SHIFT & ((1 << FIELD_BITS) - 1)
 
 
-def counts(packed: Packed) -> NDArray[np.int64]:
+def counts_in(packed: Packed) -> NDArray[np.int64]:
     return packed & MAX_COUNT
 
 
@@ -87,13 +87,13 @@ def analyze_documents(documents: Iterable[ToolDocument]) -> Postings:
 
 
 def shift(postings: Postings, first: int) -> Postings:
-    """Put as many documents before these."""
+    """Shift document numbers by a number of documents placed before these."""
     return Postings(postings.terms, postings.packed + (first << DOCUMENT_SHIFT))
 
 
 def renumber(postings: Postings, places: NDArray[np.int64]) -> Postings:
-    """Move each document to its new place; those whose place is negative go, and terms nobody has any more
-    with them.
+    """Move each document to its new position; a negative one deletes it, and terms without documents are
+    dropped.
     """
     moved = places[document_numbers(postings.packed)]
     rest = postings.packed[moved >= 0]
@@ -103,12 +103,12 @@ def renumber(postings: Postings, places: NDArray[np.int64]) -> Postings:
 
 
 def merge(parts: Sequence[Postings]) -> Postings:
-    """Join postings that speak of the same list of documents."""
+    """Merge postings over the same list of documents."""
     return reduce(_merge_two, parts, PostingList().finish())
 
 
 def _merge_two(left: Postings, right: Postings) -> Postings:
-    """Costs little where one side is small: the other's terms are not looked through."""
+    """Cheap where one side is small, because the other's terms are not read."""
     if not len(left.terms) or not len(right.terms):
         return right if len(right.terms) else left
     places = left.terms.places_of(right.terms)
@@ -125,7 +125,7 @@ def _merge_two(left: Postings, right: Postings) -> Postings:
     order[left_numbers] = np.arange(len(left.terms))
     order[right_numbers[is_new]] = len(left.terms) + np.flatnonzero(is_new)
     packed = [_rename(left.packed, left_numbers), _rename(right.packed, right_numbers)]
-    return Postings(Strings.join([left.terms, right.terms]).take(order), _sort(np.concatenate(packed)))
+    return Postings(StringArray.join([left.terms, right.terms]).take(order), _sort(np.concatenate(packed)))
 
 
 def _drop_unused(postings: Postings) -> Postings:
@@ -136,10 +136,10 @@ def _drop_unused(postings: Postings) -> Postings:
 
 
 def _rename(packed: Packed, numbers: NDArray[np.int64]) -> Packed:
-    """Give each term its new number."""
+    """Renumber the terms."""
     return numbers[term_numbers(packed)] << TERM_SHIFT | packed & ((1 << TERM_SHIFT) - 1)
 
 
 def _sort(packed: Packed) -> Packed:
-    """What mostly is in order already, as after an update, takes a single pass."""
+    """A single pass where the array is nearly sorted already, as after an update."""
     return np.sort(packed, kind="stable")

@@ -1,6 +1,4 @@
-"""Words that say nothing about which tool is meant: grammar, politeness, and how people address an
-assistant.
-"""
+"""Stop words: grammar, politeness, and how people address an assistant."""
 
 _GRAMMAR = """
 a about above after again against all also am an and any are aren as at be because been before being below

@@ -1,4 +1,4 @@
-"""Which words of a query no visible tool has."""
+"""Finds the words of a query that no visible tool has."""
 
 from catalog.search import words
 from catalog.search.arrays import Mask
@@ -6,15 +6,15 @@ from catalog.search.compiled import Compiled
 
 
 def find_unmatched(compiled: Compiled, text: str, allowed: Mask | None) -> list[str]:
-    """The words as typed, each once. A run written together is known by its joined form or by its parts."""
-    asked = words.telling_runs(text)
-    terms = {term for run in asked for part in run.parts for term in part.terms}
+    """The words as typed, each once. A compound word is known by its joined form or by its parts."""
+    asked = words.significant_words(text)
+    terms = {term for word in asked for part in word.parts for term in part.terms}
     unknown = {term for term in terms if not has_visible(compiled, term, allowed)}
     unmatched: list[str] = []
-    for run in asked if unknown else ():
-        lacking = [part.typed for part in run.parts if unknown.issuperset(part.terms)]
-        if lacking and (run.joined is None or not has_visible(compiled, run.joined, allowed)):
-            unmatched.extend([run.typed] if len(lacking) == len(run.parts) else lacking)
+    for word in asked if unknown else ():
+        lacking = [part.typed for part in word.parts if unknown.issuperset(part.terms)]
+        if lacking and (word.joined is None or not has_visible(compiled, word.joined, allowed)):
+            unmatched.extend([word.typed] if len(lacking) == len(word.parts) else lacking)
     return list(dict.fromkeys(unmatched))
 
 

@@ -1,8 +1,7 @@
-"""Meaning from static word vectors: the weights that the `wordllama` wheel carries, read straight from its
-files.
+"""Static word vectors as an encoder: the weights in the `wordllama` wheel, read from its files.
 
-The package's own loader wants to download; nothing here does. A text's vector is the sum of its words'
-vectors: the weights were trained for that, so frequent words are short and weigh little by themselves.
+The package's own loader may download; this does not. A text's vector is the sum of its words' vectors: the
+weights were trained for that, so frequent words have short vectors and count little.
 """
 
 import json
@@ -16,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from catalog.domain.limits import REMEMBERED_WORDS
 from catalog.search import words
 from catalog.search.meaning import Encoder, Vectors, shorten
 
@@ -23,12 +23,11 @@ _PACKAGE = "wordllama"
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 _TENSOR = "embedding.weight"
-_REMEMBERED_WORDS = 1 << 16
 _REMEMBERED_VECTORS = 1 << 12  # a kilobyte each
 
 
 class WordVectors:
-    """An `Encoder`. The weights are mapped, not loaded: processes share them."""
+    """An `Encoder`. The weights are memory-mapped, so processes share them."""
 
     name = "wordllama-l2-supercat-256"
     coarse_dimensions = 64  # the weights were trained to be cut there
@@ -38,7 +37,7 @@ class WordVectors:
 
         self._weights = _map_tensor(folder / _WEIGHTS, _TENSOR)
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-        self._pieces_of = lru_cache(maxsize=_REMEMBERED_WORDS)(self._find_pieces)
+        self._pieces_of = lru_cache(maxsize=REMEMBERED_WORDS)(self._find_pieces)
         self._vector_of = lru_cache(maxsize=_REMEMBERED_VECTORS)(self._add_pieces)
 
     @property
@@ -50,17 +49,22 @@ class WordVectors:
         # One text is a query, whose words come again. The words of documents would drive those out.
         add_up = self._add_words if len(texts) == 1 else self._add_pieces
         for row, text in enumerate(texts):
-            vectors[row] = add_up(*(run.typed.lower() for run in words.runs(text)))
+            vectors[row] = add_up(*(word.typed.lower() for word in words.split_words(text)))
         return shorten(vectors, self.dimensions)
 
     def _add_words(self, *found: str) -> NDArray[np.float32]:
         total = np.zeros(self.dimensions, dtype=np.float32)
         for word in found:
-            total += self._vector_of(word)
+            total += self._vector_of(word) if words.is_remembered(word) else self._add_pieces(word)
         return total
 
     def _add_pieces(self, *found: str) -> NDArray[np.float32]:
-        pieces = list(chain.from_iterable(map(self._pieces_of, found)))
+        pieces = list(
+            chain.from_iterable(
+                self._pieces_of(word) if words.is_remembered(word) else self._find_pieces(word)
+                for word in found
+            )
+        )
         total: NDArray[np.float32] = self._weights[pieces].sum(axis=0, dtype=np.float32)
         return total
 
@@ -70,7 +74,7 @@ class WordVectors:
 
 @cache
 def find_encoder() -> Encoder | None:
-    """The installed encoder, opened once; None where the optional package is absent."""
+    """The installed encoder, opened once; None where the optional package is missing."""
     found = find_spec(_PACKAGE)
     if found is None or found.origin is None or find_spec("tokenizers") is None:
         return None

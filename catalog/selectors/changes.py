@@ -1,17 +1,19 @@
-"""The change record as pages show it."""
+"""The change record for pages."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import NoReverseMatch, reverse
 
+from catalog.access.actors import hide_prefix
+from catalog.console.paging import Page, cut_page
 from catalog.domain.errors import NotFound
-from catalog.domain.server_names import why_refused
+from catalog.domain.server_names import why_name_refused
 from catalog.models import Change, LastSeal, Tool
 from catalog.models.changes import Action, Subject
-from catalog.selectors.paging import Page, cut_page
 
 RECENT_ROWS = 6
 _PAGES = {Subject.SERVER: "server_detail", Subject.TOOL: "tool_detail", Subject.POLICY: "policy_detail"}
@@ -33,7 +35,7 @@ class ChangeFilter:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field of a change, and on which sides it was there: unset and absent are not the same."""
+    """One field of a change, and on which sides it was present: null and absent differ."""
 
     field: str
     before: object
@@ -49,12 +51,12 @@ class ChangeRow:
 
     @property
     def address(self) -> str | None:
-        """The page of what changed, where it has one of its own and may still be there."""
+        """The page of what changed, where it has one and may still exist."""
         change = self.change
         is_many = any(isinstance(value, dict) for value in change.before.values())
         if change.action == Action.DELETED or change.subject not in _PAGES or is_many:
             return None
-        if change.subject == Subject.SERVER and why_refused(change.name):
+        if change.subject == Subject.SERVER and why_name_refused(change.name):
             return None
         try:
             return reverse(_PAGES[Subject(change.subject)], args=[change.name])
@@ -63,8 +65,8 @@ class ChangeRow:
 
 
 def find_named_since(names: Sequence[str], moment: datetime) -> set[str]:
-    """Those of the qualified names whose tools may have had another name then, or were not there: tools first
-    seen after the moment, and those of a server whose kind was changed after it.
+    """Those of the qualified names that may have belonged to another tool, or to none, at that moment: tools
+    first seen after it, and tools of a server whose kind changed after it.
     """
     later = Change.objects.filter(subject=Subject.SERVER, action=Action.CHANGED, at__gt=moment)
     renamed = later.filter(name=OuterRef("server__name"), after__has_key="kind")
@@ -76,8 +78,10 @@ def find_named_since(names: Sequence[str], moment: datetime) -> set[str]:
 def changes_for_table(
     wanted: ChangeFilter, *, page: str | int = 1, with_keys: bool = True
 ) -> Page[ChangeRow]:
-    """`with_keys` is for who may see keys: a change of one tells its name and how it begins."""
-    changes = cut_page(_shown(_matching(wanted), with_keys), page)
+    """`with_keys` is for users who may see keys: a key's change shows its name and prefix."""
+    wanted_actor = Q() if with_keys else _by(wanted.actor)
+    wanted = wanted if with_keys else replace(wanted, actor="")
+    changes = cut_page(_shown(_matching(wanted).filter(wanted_actor), with_keys), page)
     return changes.with_rows([_row(change) for change in changes.rows])
 
 
@@ -89,10 +93,6 @@ def changes_of(subject: Subject, name: str, *, limit: int = RECENT_ROWS) -> list
     return [_row(change) for change in Change.objects.filter(subject=subject, name=name)[:limit]]
 
 
-def newest_change(subject: Subject, name: str) -> Change | None:
-    return Change.objects.filter(subject=subject, name=name).first()
-
-
 def find_change(change_id: int) -> Change:
     change = Change.objects.filter(pk=change_id).first()
     if change is None:
@@ -100,17 +100,28 @@ def find_change(change_id: int) -> Change:
     return change
 
 
-def count_sealed() -> int:
-    """How many changes, from the first one on, can no longer be altered unseen."""
+def count_signed() -> int:
+    """How many changes are signed, so that altering one would be detected."""
     return LastSeal.objects.values_list("number", flat=True).first() or 0
 
 
-def known_actors() -> list[str]:
-    return list(Change.objects.order_by("actor").values_list("actor", flat=True).distinct())
+def known_actors(*, with_keys: bool = True) -> list[str]:
+    changes = _shown(Change.objects.order_by("actor"), with_keys)
+    actors: Iterable[str] = changes.values_list("actor", flat=True).distinct()
+    return list(actors) if with_keys else sorted({hide_prefix(actor) for actor in actors})
 
 
 def _shown(changes: "QuerySet[Change]", with_keys: bool) -> "QuerySet[Change]":
     return changes if with_keys else changes.exclude(subject=Subject.KEY)
+
+
+def _by(actor: str) -> Q:
+    """Changes by an actor whose key's beginning is not shown, and is not told by what is found either."""
+    if not actor:
+        return Q()
+    label = hide_prefix(actor)
+    former = rf"^{re.escape(label)} \([0-9a-z]{{8}}\)$"
+    return Q(actor=label) | Q(actor__startswith="key ", actor__regex=former)
 
 
 def _matching(wanted: ChangeFilter) -> "QuerySet[Change]":
@@ -124,7 +135,7 @@ def _matching(wanted: ChangeFilter) -> "QuerySet[Change]":
 
 
 def list_differences(before: Mapping[str, object], after: Mapping[str, object]) -> list[Difference]:
-    """Field by field, those alike left out."""
+    """The fields that differ."""
     return [
         Difference(
             field=field,
@@ -139,7 +150,7 @@ def list_differences(before: Mapping[str, object], after: Mapping[str, object]) 
 
 
 def _count_ids(value: object) -> object:
-    """A change of many tools keeps their ids by value, which tell a reader nothing but their number."""
+    """A bulk change keeps tool ids by value; a page shows how many."""
     if not isinstance(value, dict):
         return value
     return ", ".join(

@@ -1,4 +1,4 @@
-"""How far the policies' decided lists follow the catalog."""
+"""How far the policies' decided lists are behind the catalog."""
 
 from django.db.models import F
 
@@ -6,7 +6,7 @@ from catalog.models import CatalogVersion, DecidedList, Policy
 
 
 def count_behind() -> int:
-    """Policies whose decided list does not follow the catalog or the policy yet."""
+    """How many policies have a decided list that is behind the catalog or the policy."""
     following = DecidedList.objects.filter(
         catalog_version__gte=CatalogVersion.current(), policy_version=F("policy__version")
     )

@@ -1,4 +1,4 @@
-"""The tools of a filter as rows of a file, read while they are written: never all of them in memory."""
+"""Tools of a filter as rows of an export, streamed instead of held in memory."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Tools and policies as the deciding rules see them."""
+"""Tools and policies as the deciding rules take them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -28,14 +28,14 @@ _POLICY_FIELDS = tuple(field.name for field in fields(policy.Policy))
 
 @dataclass(frozen=True, slots=True)
 class KnownTool:
-    """A row's id beside its facts."""
+    """A tool's facts with its id."""
 
     id: int
     facts: ToolFacts
 
 
 def read_policy(row: Policy) -> policy.Policy:
-    """It was valid when it was saved, so this never fails."""
+    """Never fails, because the policy was validated when it was saved."""
     return policy.Policy.from_mapping({name: getattr(row, name) for name in _POLICY_FIELDS})
 
 

@@ -1,4 +1,4 @@
-"""Can this instance serve? Read on every health check, so each answer is one cheap look."""
+"""Health of this instance. Read on every health check, so each part is cheap."""
 
 import errno
 import os
@@ -13,6 +13,7 @@ from django.db import DatabaseError
 from django.utils import timezone
 
 from catalog.models import Heartbeat
+from catalog.process_memory import remember
 from catalog.search import generations
 from catalog.search.errors import IndexDamaged
 from catalog.selectors.decisions import count_behind
@@ -43,7 +44,9 @@ class Health:
 
     @property
     def status(self) -> str:
-        """Decisions are behind for a moment after every edit, and that is no fault: late is a late worker."""
+        """Decisions are behind for a moment after every edit, which is normal; only a late worker
+        is a fault.
+        """
         if not self.can_serve:
             return "unavailable"
         return "ok" if self.index == self.worker == self.disk == "ok" else "degraded"
@@ -71,9 +74,12 @@ def read_health() -> Health:
 
 
 class _Disk:
-    """What was found when the disk was last looked at."""
+    """The last result of the disk check."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
         self._found, self._looked_at, self._folder = "ok", -LOOK_AT_DISK_EVERY_SECONDS, Path()
 
     def judge(self, folder: Path) -> str:
@@ -84,10 +90,11 @@ class _Disk:
 
 
 _disk = _Disk()
+remember("the last look at the disk", _disk.forget)
 
 
 def look_at_disk(folder: Path) -> str:
-    """Whether the folder's disk takes a little more, in a file that nobody sees."""
+    """Whether the folder's disk accepts a small temporary file."""
     try:
         with tempfile.TemporaryFile(dir=folder) as probe:
             os.posix_fallocate(probe.fileno(), 0, NEEDED_DISK_BYTES)
@@ -107,7 +114,7 @@ def _judge_worker(heartbeat: Heartbeat | None) -> str:
 
 
 def _judge_index() -> str:
-    """One small file names the generation in force."""
+    """Reads one small file that names the current generation."""
     try:
         generations.read_current(settings.INDEX_FOLDER)
     except IndexDamaged:

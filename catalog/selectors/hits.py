@@ -1,4 +1,4 @@
-"""A hit as a page explains it: its score taken apart by term and field."""
+"""Explains hits for a page: each score by term and field."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ READINGS = {
 
 @dataclass(frozen=True, slots=True)
 class TermScore:
-    """One term's points: `cells` in the order of the score's `fields`, unset where the field gave none."""
+    """One term's points: `cells` are in the order of the score's `fields`, None where the field gave none."""
 
     term: str
     cells: list[float | None]
@@ -43,7 +43,7 @@ def explain_score(hit: Hit, *, best: float) -> ExplainedScore:
 
 
 def words_of(hit: Hit) -> list[str]:
-    """The words, as typed, that stand in one of the tool's own texts."""
+    """The words, as typed, that occur in one of the tool's texts."""
     return list(dict.fromkeys(part.term for part in hit.parts if part.field in FIELD_NAMES))
 
 

@@ -1,4 +1,4 @@
-"""The table of models as its page shows it."""
+"""The table of models for its page."""
 
 from catalog.domain.errors import NotFound
 from catalog.domain.model_names import choose_pattern
@@ -17,6 +17,6 @@ def find_model(model_id: int) -> ModelSupport:
 
 
 def row_that_counts(name: str, rows: list[ModelSupport]) -> ModelSupport | None:
-    """The row that a model of this name falls under; None where no pattern fits."""
+    """The row that applies to a model of this name; None where no pattern matches."""
     chosen = choose_pattern(name, (row.name_pattern for row in rows)) if name else None
     return next((row for row in rows if row.name_pattern == chosen), None)

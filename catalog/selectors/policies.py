@@ -1,4 +1,4 @@
-"""Policies as pages show them: every field with what it does."""
+"""Policies for pages, with an explanation of every field."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,14 +6,13 @@ from itertools import zip_longest
 
 from catalog.domain.choices import Mode, ThresholdUnit
 from catalog.domain.errors import NotFound
-from catalog.domain.policy import DEFAULT_CONTEXT_WINDOW, DEFAULT_THRESHOLDS
+from catalog.domain.policy import DEFAULT_CONTEXT_WINDOW, DEFAULT_SLUG, DEFAULT_THRESHOLDS
 from catalog.domain.policy import Policy as DomainPolicy
-from catalog.domain.thresholds import Measure, Totals, readings
+from catalog.domain.thresholds import Measure, ThresholdTotals, measure_thresholds
 from catalog.models import DecidedList, Policy
 from catalog.selectors.changes import Difference, list_differences
 from catalog.selectors.facts import read_policy
 
-DEFAULT_SLUG = "default"
 VERSION_ROWS = 20
 ALL_VERSION_ROWS = 500
 UNIT_WORDS = {
@@ -93,7 +92,7 @@ GROUPS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class PolicyField:
     label: str
     name: str
     value: str
@@ -103,7 +102,7 @@ class Field:
 @dataclass(frozen=True, slots=True)
 class FieldGroup:
     heading: str
-    fields: list[Field]
+    fields: list[PolicyField]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ class PolicyRow:
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A saved form of a policy, and what that save changed."""
+    """A saved version of a policy, and what that save changed."""
 
     number: int
     actor: str
@@ -140,7 +139,7 @@ def find_policy(slug: str) -> Policy:
 
 
 def choose_policy(slug: str) -> Policy | None:
-    """The policy a page looks through: the one asked for, else `default`. A shared link must not break."""
+    """The policy asked for, else `default`: shared links must not break."""
     known = {policy.slug: policy for policy in Policy.objects.filter(slug__in=[slug, DEFAULT_SLUG])}
     return known.get(slug) or known.get(DEFAULT_SLUG)
 
@@ -170,16 +169,16 @@ def label_of(name: str) -> str:
     return LABELS.get(name, name.replace("_", " ").capitalize())
 
 
-def read_thresholds(policy: Policy) -> tuple[Measure, ...]:
-    """The catalog in every unit against its limit, from the kept sums; empty before there are any."""
+def read_kept_thresholds(policy: Policy) -> tuple[Measure, ...]:
+    """The catalog in every unit against its limit, from the stored sums; empty before there are any."""
     decided = DecidedList.objects.filter(policy=policy).first()
     if decided is None:
         return ()
-    return readings(read_policy(policy), Totals(tools=decided.tools, chars=decided.chars))
+    return measure_thresholds(read_policy(policy), ThresholdTotals(tools=decided.tools, chars=decided.chars))
 
 
 def read_version(policy: Policy, number: str) -> DomainPolicy:
-    """The policy as it was in a version; as it is now where none is named. Raises NotFound."""
+    """The policy as of a version, or the current one. Raises NotFound."""
     if not number:
         return read_policy(policy)
     version = policy.versions.filter(number=number).first() if number.isdecimal() else None
@@ -189,7 +188,7 @@ def read_version(policy: Policy, number: str) -> DomainPolicy:
 
 
 def versions_of(policy: Policy, *, limit: int = VERSION_ROWS) -> list[VersionRow]:
-    """The newest first; the oldest kept has nothing to differ from."""
+    """The newest first; the oldest has nothing to compare with."""
     versions = list(policy.versions.order_by("-number")[: limit + 1])
     return [
         VersionRow(
@@ -209,8 +208,8 @@ def _row(policy: Policy, decided: DecidedList | None) -> PolicyRow:
     return PolicyRow(policy, summarize(policy), decided.tools - decided.deferred, decided.deferred)
 
 
-def _field(policy: Policy, name: str, explanation: str) -> Field:
-    return Field(
+def _field(policy: Policy, name: str, explanation: str) -> PolicyField:
+    return PolicyField(
         label=label_of(name),
         name=name,
         value=_value_in_force(policy, name),

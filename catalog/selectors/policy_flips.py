@@ -1,4 +1,4 @@
-"""The dry run of a change to tools or servers under every policy: agents of each pay something else."""
+"""Preview of a change to tools or servers under every policy."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ class PolicyFlips:
 
 
 def preview_server(*, server: Server, defer_loading: bool | None) -> list[PolicyFlips]:
-    """What another `deferLoading` would flip; empty where the server has no tool that may be in a list."""
+    """The tools that another `deferLoading` would flip; empty where the server has no listed tools."""
     present = _read_listed()
     proposed = {
         tool_id: replace(facts, server_defers=defer_loading) if facts.server == server.name else facts
@@ -33,13 +33,13 @@ def preview_server(*, server: Server, defer_loading: bool | None) -> list[Policy
 def preview_tools(
     *, tool_ids: Collection[int], loading: Loading | None, hidden: bool | None
 ) -> list[PolicyFlips]:
-    """What setting many tools alike would flip; unset leaves as it is."""
+    """The tools that setting many alike would flip; None leaves a setting as it is."""
     present, chosen = _read_listed(), frozenset(tool_ids)
     return _compare(present, _set_loading(_set_hidden(present, chosen, hidden), chosen, loading))
 
 
 def _compare(present: Facts, proposed: Facts) -> list[PolicyFlips]:
-    """Decides the whole catalog twice for each policy, as it is and as it would be."""
+    """Decides the whole catalog twice per policy: as it is, and as it would be."""
     chars = {facts.name: facts.chars for facts in (*present.values(), *proposed.values())}
     return [
         PolicyFlips(policy, _compare_under(policy, present.values(), proposed.values(), chars))

@@ -1,4 +1,4 @@
-"""The dry run: what a change to a policy, a server or a tool would flip, before anything is saved."""
+"""Preview of a change to a policy, a server or a tool: what would flip, before anything is saved."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from catalog.domain.facts import ToolFacts
 from catalog.domain.flips import DryRun, compare
 from catalog.domain.policy import Policy as DomainPolicy
 from catalog.domain.problems import Problems
-from catalog.domain.thresholds import Measure, readings, sum_tools
+from catalog.domain.thresholds import Measure, measure_thresholds, sum_tools
 from catalog.models import Policy, Tool
 from catalog.selectors.facts import read_facts, read_policy
 from catalog.selectors.review import trusted_on
@@ -27,7 +27,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Decisions before and after, what flips between them, and the policy's thresholds as they would read."""
+    """Decisions before and after, the flips, and the policy's thresholds as they would be."""
 
     before: Decided
     after: Decided
@@ -37,7 +37,9 @@ class Preview:
 
 
 def preview(*, policy: Policy, proposal: Proposal) -> Preview:
-    """Decide the whole catalog twice, as it is and as it would be. Raises InvalidInput with every mistake."""
+    """Decide the whole catalog twice: as it is, and as it would be. Raises InvalidInput with
+    every mistake.
+    """
     facts = [known.facts for known in read_facts(Tool.objects.listed())]
     now, then = read_policy(policy), read_policy(policy).change(proposal.policy)
     _check_names(proposal, facts)
@@ -48,19 +50,14 @@ def preview(*, policy: Policy, proposal: Proposal) -> Preview:
         before=before,
         after=after,
         dry_run=compare(before, after, {tool.name: tool.chars for tool in facts}),
-        readings=read_thresholds(proposed, then),
+        readings=measure_visible(proposed, then),
         curve=draw_curve(proposed, then),
     )
 
 
-def read_thresholds(tools: Iterable[ToolFacts], policy: DomainPolicy) -> tuple[Measure, ...]:
+def measure_visible(tools: Iterable[ToolFacts], policy: DomainPolicy) -> tuple[Measure, ...]:
     """The catalog's value in every unit against its limit, for what the policy shows."""
-    return readings(policy, sum_tools(visible_tools(tools, policy)))
-
-
-def live_readings(policy: Policy) -> tuple[Measure, ...]:
-    """The same for a stored policy and the catalog as it is."""
-    return read_thresholds((known.facts for known in read_facts(Tool.objects.listed())), read_policy(policy))
+    return measure_thresholds(policy, sum_tools(visible_tools(tools, policy)))
 
 
 def _apply(tool: ToolFacts, proposal: Proposal, trusted: Collection[str]) -> ToolFacts:
@@ -74,7 +71,7 @@ def _apply(tool: ToolFacts, proposal: Proposal, trusted: Collection[str]) -> Too
 
 
 def _check_names(proposal: Proposal, facts: Iterable[ToolFacts]) -> None:
-    """A preview of something that is not there would say that nothing flips."""
+    """Refuses unknown names, for which a preview would wrongly show that nothing flips."""
     servers, tools = {tool.server for tool in facts}, {tool.name for tool in facts}
     problems = Problems()
     for name in proposal.servers:

@@ -1,4 +1,4 @@
-"""What happened in a server's last refresh, line by line: from its job and the record of each attempt."""
+"""The log of a server's last refresh, from its job and the records of its attempts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class LogLine:
 
 
 def read_log(server: Server, job: Job | None) -> list[LogLine]:
-    """The oldest line first. A job that is forgotten has left its attempt's record behind."""
+    """The oldest line first. Where the job was deleted, the attempt's record is used."""
     if job is None:
         return [line for run in server.runs.all()[:1] for line in _tell_run(run)]
     attempts = list(job.runs.order_by("finished_at", "pk"))

@@ -1,4 +1,4 @@
-"""The catalog page by page, as REST callers read it. An agent sees what its policy shows and no more."""
+"""The catalog for REST, page by page. An agent sees only what its policy shows."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
-from catalog.cursors import read_cursor, write_cursor
+from catalog.console.cursors import read_cursor, write_cursor
 from catalog.domain.approvals import held_by
 from catalog.domain.choices import Quarantine
 from catalog.domain.errors import InvalidInput, NotFound
@@ -47,8 +47,8 @@ class ServerPage:
     next: str | None
 
 
-def list_tools(wanted: ToolFilter, *, policy: Policy | None, limit: int, cursor: str | None) -> ToolPage:
-    """By qualified name. `policy` is an agent's own; None sees all."""
+def list_tool_page(wanted: ToolFilter, *, policy: Policy | None, limit: int, cursor: str | None) -> ToolPage:
+    """In order of qualified names. `policy` is an agent's own; None sees everything."""
     tools = _shown_tools(wanted, policy)
     if cursor:
         tools = tools.filter(qualified_name__gt=read_cursor(cursor, parts=1)[0])
@@ -60,7 +60,7 @@ def list_tools(wanted: ToolFilter, *, policy: Policy | None, limit: int, cursor:
 def list_found_tools(
     ids: Sequence[int], wanted: ToolFilter, *, policy: Policy | None, limit: int, cursor: str | None
 ) -> ToolPage:
-    """In the order of `ids`, which a search gave; a tool that was withdrawn since is left out."""
+    """In the order of `ids`, a search's result; tools removed since are left out."""
     start = _read_place(cursor) if cursor else 0
     shown = _shown_tools(wanted, policy)
     ranks = {tool_id: rank for rank, tool_id in enumerate(ids)}
@@ -82,8 +82,8 @@ def read_tool(qualified_name: str, *, policy: Policy | None) -> ToolWithDecision
     return _with_decisions(found, policy)[0]
 
 
-def list_servers(*, policy: Policy | None, limit: int, cursor: str | None) -> ServerPage:
-    """By name, with the tools and tokens that the reader can see."""
+def list_visible_servers(*, policy: Policy | None, limit: int, cursor: str | None) -> ServerPage:
+    """By name, with the tools and tokens that the caller can see."""
     servers = _with_sizes(policy)
     if cursor:
         servers = servers.filter(name__gt=read_cursor(cursor, parts=1)[0])
@@ -105,7 +105,7 @@ def _shown_tools(wanted: ToolFilter, policy: Policy | None) -> "QuerySet[Tool]":
 
 
 def _is_shown_by(policy: Policy) -> Q:
-    """Decisions follow a definition that changed within two seconds; what is locked is locked at once."""
+    """Decisions follow a change within two seconds; locking takes effect at once."""
     held = held_by(Quarantine(policy.quarantine))
     return Q(decisions__policy=policy, server__enabled=True) & ~Q(approval__in=held)
 

@@ -1,4 +1,4 @@
-"""What waits for an admin's eyes: tools that quarantine holds back, and tools with marks."""
+"""The review: tools that quarantine locks, that changed since their approval, or that have marks."""
 
 import hashlib
 from collections import defaultdict
@@ -8,7 +8,8 @@ from enum import StrEnum
 
 from django.db.models import F, Q
 
-from catalog.cursors import read_cursor, write_cursor
+from catalog.console.cursors import read_cursor, write_cursor
+from catalog.console.paging import Page, cut_page
 from catalog.domain.approvals import held_by, newly_held
 from catalog.domain.choices import Approval, Quarantine
 from catalog.domain.decide import locked_tools
@@ -16,14 +17,13 @@ from catalog.domain.marking import Mark
 from catalog.models import Policy, Tool, ToolRevision
 from catalog.models.tools import ToolQuerySet
 from catalog.selectors.facts import read_facts, read_policy
-from catalog.selectors.paging import Page, cut_page
 
 REVIEW_ROWS = 20
 _IS_APPROVED_BY_SOMEBODY = Q(approval=Approval.APPROVED) & ~Q(approved_by="")
 
 
 class Waiting(StrEnum):
-    """Why a tool is in the review; a tool may be there for several reasons."""
+    """Why a tool is in the review; there may be several reasons."""
 
     LOCKED = "locked"
     CHANGED = "changed"
@@ -43,8 +43,8 @@ class ReviewFilter:
 
 @dataclass(frozen=True, slots=True)
 class ToolReview:
-    """A tool as an admin has to look at it: `baseline` is the form that a change is measured from,
-    `locked_in` names the policies that hold it back.
+    """A tool in the review: `baseline` is the form that a change is compared with, `locked_in` names the
+    policies that lock it.
     """
 
     tool: Tool
@@ -55,7 +55,7 @@ class ToolReview:
 
     @property
     def before(self) -> ToolRevision | None:
-        """The form to compare with; none for a tool that still has it."""
+        """The form to compare with; None where the tool still has it."""
         return self.baseline if self.is_changed else None
 
     @property
@@ -68,7 +68,7 @@ class ToolReview:
 
     @property
     def is_settled(self) -> bool:
-        """An admin has approved just this form."""
+        """Whether an admin has approved exactly this form."""
         return self.tool.approval == Approval.APPROVED and bool(self.tool.approved_by)
 
 
@@ -80,7 +80,7 @@ class ReviewPage:
 
 @dataclass(frozen=True, slots=True)
 class ServerToReview:
-    """All of a server's tools in the review: `seen` changes whenever one of them does."""
+    """A server's tools in the review: `seen` changes whenever one of them does."""
 
     tools: int
     seen: str
@@ -95,7 +95,7 @@ def count_to_review() -> int:
 
 
 def count_locked(row: Policy) -> int:
-    """Tools that the policy would show, were they approved."""
+    """How many tools the policy would show if they were approved."""
     if row.quarantine == Quarantine.OFF:
         return 0
     held = read_facts(Tool.objects.listed().held_by(row.quarantine))
@@ -103,8 +103,8 @@ def count_locked(row: Policy) -> int:
 
 
 def tools_to_review(wanted: ReviewFilter | None = None) -> ToolQuerySet:
-    """Tools of lists that are held back anywhere, or changed since an admin approved them, or have marks that
-    no admin has looked at.
+    """Listed tools that some policy locks, that changed since their approval, or that have
+    unapproved marks.
     """
     wanted = wanted or ReviewFilter()
     held = frozenset[Approval]().union(*map(held_by, quarantines_in_force()))
@@ -124,14 +124,14 @@ def tools_to_review(wanted: ReviewFilter | None = None) -> ToolQuerySet:
 
 
 def reviews_for_page(wanted: ReviewFilter, *, page: str | int = 1) -> Page[ToolReview]:
-    """By server, so that a server's tools stand together."""
+    """By server, so that a server's tools are together."""
     tools = tools_to_review(wanted).select_related("server").order_by("server__name", "qualified_name")
     shown = cut_page(tools, page, size=REVIEW_ROWS)
     return shown.with_rows(describe_tools(shown.rows))
 
 
 def list_reviews(wanted: ReviewFilter, *, limit: int, cursor: str | None) -> ReviewPage:
-    """By qualified name, as REST callers page through it."""
+    """By qualified name, for REST paging."""
     tools = tools_to_review(wanted).select_related("server").order_by("qualified_name")
     if cursor:
         tools = tools.filter(qualified_name__gt=read_cursor(cursor, parts=1)[0])
@@ -141,7 +141,7 @@ def list_reviews(wanted: ReviewFilter, *, limit: int, cursor: str | None) -> Rev
 
 
 def describe_tools(tools: Sequence[Tool]) -> list[ToolReview]:
-    """With what their pages and the REST API say of them; three queries at most, however many they are."""
+    """With the details for pages and REST; at most three queries for any number of tools."""
     locked_in = _policies_that_lock(tools)
     forms = _forms_of(tools)
     return [
@@ -170,26 +170,26 @@ def servers_to_review(names: Iterable[str]) -> dict[str, ServerToReview]:
 
 
 def trusted_on(wanted: Quarantine) -> set[str]:
-    """The tools, by qualified name, that would be trusted if a policy's quarantine became this."""
+    """Qualified names of the tools that would be trusted if a policy's quarantine became this."""
     held = newly_held(wanted, quarantines_in_force())
     unseen = Tool.objects.filter(approved_at=None, approval__in=held)
     return set(unseen.values_list("qualified_name", flat=True))
 
 
 def forms_to_review(server: str) -> dict[str, str]:
-    """The digests of a server's tools in the review, by qualified name."""
+    """Digests of a server's tools in the review, by qualified name."""
     found = tools_to_review(ReviewFilter(server=server))
     return dict(found.order_by("qualified_name").values_list("qualified_name", "digest"))
 
 
 def fingerprint(forms: Mapping[str, str]) -> str:
-    """One value for many forms: another whenever one of them is another."""
+    """One hash of many forms, which differs whenever one of them does."""
     lines = (f"{name} {digest}" for name, digest in sorted(forms.items()))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _policies_that_lock(tools: Sequence[Tool]) -> dict[int, list[str]]:
-    """The policies' slugs by tool id; a policy that would not show a tool anyway does not lock it."""
+    """Policies' slugs by tool id; a policy that does not show the tool anyway is left out."""
     rows = list(Policy.objects.exclude(quarantine=Quarantine.OFF))
     if not rows:
         return {}
@@ -203,7 +203,7 @@ def _policies_that_lock(tools: Sequence[Tool]) -> dict[int, list[str]]:
 
 
 def _forms_of(tools: Sequence[Tool]) -> dict[tuple[int, str], ToolRevision]:
-    """The present form and the one it is measured from, by tool and digest."""
+    """The current form and its baseline, by tool and digest."""
     is_wanted = Q(digest=F("tool__baseline_digest")) | Q(digest=F("tool__digest"))
     rows = ToolRevision.objects.filter(is_wanted, tool__in=[tool.pk for tool in tools]).order_by("number")
     return {(row.tool_id, row.digest): row for row in rows}

@@ -1,4 +1,4 @@
-"""Saved queries as pages show them: what passes, what fails, and what moved since the run before."""
+"""Saved queries for pages: passing, failing, and changed since the run before."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ PASS_WITHIN = 5
 CHANGE_ROWS = 5
 
 
-class News(StrEnum):
-    """What became of a query since the run before."""
+class ResultTrend(StrEnum):
+    """How a query's result changed since the run before."""
 
     BROKE = "broke"
     MENDED = "mended"
@@ -41,18 +41,18 @@ class ExpectedTool:
 
 @dataclass(frozen=True, slots=True)
 class SavedRow:
-    """`passed` is unset for a query that has not been run yet."""
+    """`passed` is None for a query that has not been run yet."""
 
     saved: SavedQuery
     passed: bool | None
     expected: list[ExpectedTool]
-    news: News
+    trend: ResultTrend
     last_passed_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class SavedSet:
-    """The saved queries of one policy, those that fail first. `changes` were made between the two runs."""
+    """The saved queries of one policy, failing ones first. `changes` were made between the two runs."""
 
     policy: Policy
     rows: list[SavedRow]
@@ -67,15 +67,15 @@ class SavedSet:
 
     @property
     def broke(self) -> int:
-        return sum(row.news is News.BROKE for row in self.rows)
+        return sum(row.trend is ResultTrend.BROKE for row in self.rows)
 
     @property
     def mended(self) -> int:
-        return sum(row.news is News.MENDED for row in self.rows)
+        return sum(row.trend is ResultTrend.MENDED for row in self.rows)
 
     @property
     def recall_points(self) -> float | None:
-        """How far R@5 moved since the run before, in points of a hundred."""
+        """How far R@5 moved since the run before, in percentage points."""
         if self.run is None or self.previous is None:
             return None
         return round((self.run.recall - self.previous.recall) * 100, 1)
@@ -95,7 +95,7 @@ class SavedCounts:
 
 
 def stale_policies() -> "QuerySet[Policy]":
-    """Policies that have saved queries and no run of the present catalog, settings and queries."""
+    """Policies with saved queries and no run of the current catalog, settings and queries."""
     fresh = SavedRun.objects.filter(
         policy=OuterRef("pk"),
         catalog_version__gte=CatalogVersion.current(),
@@ -125,7 +125,7 @@ def read_set(policy: Policy) -> SavedSet:
 
 
 def sets_in_brief() -> list[SetBrief]:
-    """Every policy that has saved queries; `failing` is unset for one that has never run."""
+    """Every policy that has saved queries; `failing` is None for one that has never run."""
     latest = SavedRun.objects.filter(policy=OuterRef("pk")).order_by("-at", "-pk")
     policies = (
         Policy.objects.annotate(saved_count=Count("saved_queries"))
@@ -151,7 +151,7 @@ def find_saved(saved_id: int) -> SavedQuery:
 
 
 def find_saved_as(policy_id: int, query: str) -> SavedQuery | None:
-    """The saved query that reads just so, if there is one."""
+    """The saved query with exactly this text, or None."""
     return SavedQuery.objects.filter(policy=policy_id, query=query.strip()).first()
 
 
@@ -181,17 +181,19 @@ def _row(
         )
         for name in saved.expected
     ]
-    return SavedRow(saved, now.passed if now else None, expected, _news(now, before, results_before), None)
+    return SavedRow(saved, now.passed if now else None, expected, _trend(now, before, results_before), None)
 
 
-def _news(now: SavedResult | None, before: SavedResult | None, others_before: Mapping[int, object]) -> News:
+def _trend(
+    now: SavedResult | None, before: SavedResult | None, others_before: Mapping[int, object]
+) -> ResultTrend:
     if now is None or not others_before:
-        return News.NONE
+        return ResultTrend.NONE
     if before is None:
-        return News.NEW
+        return ResultTrend.NEW
     if now.passed == before.passed:
-        return News.NONE
-    return News.MENDED if now.passed else News.BROKE
+        return ResultTrend.NONE
+    return ResultTrend.MENDED if now.passed else ResultTrend.BROKE
 
 
 def _last_passed(failing: Sequence[SavedQuery]) -> dict[int, datetime]:
@@ -200,7 +202,7 @@ def _last_passed(failing: Sequence[SavedQuery]) -> dict[int, datetime]:
 
 
 def _with_time(row: SavedRow, last_passed: Mapping[int, datetime]) -> SavedRow:
-    return SavedRow(row.saved, row.passed, row.expected, row.news, last_passed.get(row.saved.pk))
+    return SavedRow(row.saved, row.passed, row.expected, row.trend, last_passed.get(row.saved.pk))
 
 
 def _failing_first(row: SavedRow) -> tuple[bool, bool, str]:
@@ -215,7 +217,7 @@ def _is_present(run: SavedRun | None, policy: Policy, queries: int) -> bool:
 
 
 def _changes_between(previous: SavedRun | None, run: SavedRun | None) -> list[ChangeRow]:
-    """The latest first: what may have moved the results."""
+    """Changes that may have moved the results, the latest first."""
     if previous is None or run is None:
         return []
     moving = Q(subject__in=[Subject.SERVER, Subject.TOOL]) | Q(subject=Subject.POLICY, name=run.policy.slug)

@@ -1,4 +1,4 @@
-"""What in a server's own words an admin should look at: its title, its version, its instructions."""
+"""Marks in a server's own texts: title, version and instructions."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class MarkedServer:
 
 @dataclass(frozen=True, slots=True)
 class MarkedServers:
-    """The first of them by name; `more` says how many there are beyond."""
+    """The first of them by name; `more` is how many others there are."""
 
     rows: list[MarkedServer]
     more: int
@@ -29,7 +29,7 @@ def marks_of_server(server: Server) -> tuple[Mark, ...]:
 
 
 def marked_servers(wanted: ReviewFilter) -> MarkedServers:
-    """Enabled servers with marks; none where only locked, new or changed tools are wanted."""
+    """Enabled servers with marks; none where the filter asks for locked, new or changed tools only."""
     if wanted.waiting not in {None, Waiting.MARKED}:
         return MarkedServers([], 0)
     servers = Server.objects.filter(enabled=True).exclude(title="", version="", instructions="")

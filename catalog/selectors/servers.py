@@ -1,4 +1,4 @@
-"""Servers as pages show them."""
+"""Servers for pages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,14 +9,14 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
+from catalog.console.paging import Page, cut_page
 from catalog.domain.errors import NotFound
-from catalog.domain.server_names import read_number
+from catalog.domain.server_names import read_server_number
 from catalog.domain.sizes import tokens_of
 from catalog.models import Change, Job, RefreshRun, Server, ToolRevision
 from catalog.models.changes import Action, Subject
 from catalog.models.jobs import JobKind
-from catalog.selectors.paging import Page, cut_page
-from catalog.selectors.totals import Totals, read_totals
+from catalog.selectors.totals import CatalogTotals, read_totals
 
 HISTORY_ROWS = 20
 REJECTED_ROWS = 10
@@ -43,7 +43,7 @@ ORDERS = {
 
 @dataclass(frozen=True, slots=True)
 class ServerRow:
-    """A server with its tools counted; the share is of what all enabled servers cost together."""
+    """A server with its tool count and its share of all enabled servers' tokens."""
 
     server: Server
     tools: int
@@ -58,7 +58,7 @@ class ServerRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """`rejected` are the first definitions kept out, `rejected_left` says how many more there are."""
+    """`rejected` are the first rejected definitions, `rejected_left` is how many more there are."""
 
     run: RefreshRun
     took_seconds: float
@@ -81,7 +81,7 @@ def servers_for_table(
     return servers.with_rows(rows)
 
 
-def largest_servers(limit: int, totals: Totals) -> list[ServerRow]:
+def largest_servers(limit: int, totals: CatalogTotals) -> list[ServerRow]:
     """Enabled servers that have tools, the most expensive first."""
     servers = _with_sizes().filter(enabled=True, tool_count__gt=0).order_by("-chars", "name")
     return [_row(server, totals) for server in servers[:limit]]
@@ -92,8 +92,8 @@ def server_names() -> list[str]:
 
 
 def at_address(address: str) -> Q:
-    """The server that an address means: by its name, or by its number, as in `~12`."""
-    number = read_number(address)
+    """The server of an address: by name, or by id, as in `~12`."""
+    number = read_server_number(address)
     return Q(name=address) if number is None else Q(pk=number)
 
 
@@ -140,20 +140,20 @@ def last_refresh_job(server: Server) -> Job | None:
 
 
 def servers_needing_attention(*, now: datetime) -> list[Server]:
-    """Enabled servers that fail, and those still waiting for a first refresh that is long due."""
+    """Enabled servers that fail, and those whose first refresh is overdue."""
     is_forgotten = Q(last_refreshed_at=None, created_at__lt=now - FIRST_REFRESH_WITHIN)
     troubled = Server.objects.filter(Q(failures__gt=0) | is_forgotten, enabled=True)
     return list(troubled.order_by("-failures", "name")[:ATTENTION_ROWS])
 
 
 def has_servers_beside(maker: str) -> bool:
-    """Whether anybody but this maker has added a server: the demo is the program's own doing."""
+    """Whether anybody but this maker has added a server; the program itself adds the demo."""
     added = Change.objects.filter(subject=Subject.SERVER, action=Action.CREATED)
     return added.exclude(actor=maker).exists()
 
 
 def _being_refreshed(servers: Iterable[Server]) -> set[int]:
-    """Ids of those with a refresh that waits or runs, in one query."""
+    """Ids of servers with a waiting or running refresh, in one query."""
     open_jobs = Job.objects.open().filter(
         kind=JobKind.REFRESH_SERVER, subject__in=[server.pk for server in servers]
     )
@@ -168,6 +168,6 @@ def _with_sizes() -> QuerySet[Any]:
     )
 
 
-def _row(server: Any, totals: Totals) -> ServerRow:
+def _row(server: Any, totals: CatalogTotals) -> ServerRow:
     share = totals.share_of(server.chars) if server.enabled else 0.0
     return ServerRow(server=server, tools=server.tool_count, tokens=tokens_of(server.chars), share=share)

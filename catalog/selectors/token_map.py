@@ -1,4 +1,4 @@
-"""Where the tokens go: servers and their tools as the overview draws them."""
+"""Data of the overview's treemap: tokens by server and tool."""
 
 from dataclasses import dataclass, field
 
@@ -6,7 +6,7 @@ from catalog.models import Policy
 from catalog.selectors.servers import ServerRow, largest_servers
 from catalog.selectors.tool_decisions import verdicts_of
 from catalog.selectors.tools import largest_tools
-from catalog.selectors.totals import Totals
+from catalog.selectors.totals import CatalogTotals
 
 TREEMAP_SERVERS = 40
 TREEMAP_TOOLS = 400
@@ -15,7 +15,7 @@ BAR_ROWS = 12
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """One rectangle of the treemap; `value` in tokens, `url` where it leads. The rest is many small ones.
+    """One rectangle of the treemap; `value` in tokens, `url` its link. The rest sums up many small ones.
 
     `is_deferred` is None where nothing is decided: for a server, the rest, and a tool that the policy hides.
     """
@@ -35,7 +35,7 @@ class TokenMap:
     is_cut: bool  # there are more servers than the map can show
 
 
-def read_token_map(totals: Totals, policy: Policy | None) -> TokenMap:
+def read_token_map(totals: CatalogTotals, policy: Policy | None) -> TokenMap:
     """The largest servers and, within them, the largest tools; the rest is summed up."""
     rows = largest_servers(TREEMAP_SERVERS, totals)
     return TokenMap(rows=rows[:BAR_ROWS], areas=_areas(rows, policy), is_cut=len(rows) == TREEMAP_SERVERS)

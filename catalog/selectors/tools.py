@@ -1,4 +1,4 @@
-"""Tools as pages show them."""
+"""Tools for pages."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from enum import StrEnum
 
 from django.db.models import Q, QuerySet
 
+from catalog.console.paging import Page, cut_page
 from catalog.domain.choices import Loading, Outcome, Reason
 from catalog.domain.errors import NotFound
 from catalog.domain.sizes import CHARS_PER_TOKEN
 from catalog.models import Policy, Server, Tool, ToolRevision, ToolTag
 from catalog.models.tools import State
-from catalog.selectors.paging import Page, cut_page
 from catalog.selectors.tool_decisions import Verdict, verdicts_of
 
 LARGEST_ROWS = 12
@@ -57,7 +57,7 @@ ORDERS = {
 
 @dataclass(frozen=True, slots=True)
 class ToolFilter:
-    """What a reader wants to see; unset means all. Decision and reason are those of the policy."""
+    """None means all. Decision and reason are those of the policy."""
 
     text: str = ""
     server: str = ""
@@ -73,7 +73,7 @@ class ToolFilter:
 
     @property
     def is_default(self) -> bool:
-        """Nothing is filtered out, whatever the order and the policy looked through."""
+        """Whether nothing is filtered out, whatever the order and the policy."""
         return self == ToolFilter(policy=self.policy, sort=self.sort, is_reversed=self.is_reversed)
 
 
@@ -85,7 +85,7 @@ class ToolRow:
 
 
 def tools_for_table(wanted: ToolFilter, *, page: str | int = 1) -> Page[ToolRow]:
-    """One page, without the schemas: they are most of a row and the table shows none."""
+    """One page, without schemas, which are most of a row and not shown."""
     tools = sorted_tools(wanted).select_related("server")
     shown = cut_page(tools.only(*TABLE_FIELDS), page)
     return shown.with_rows(_rows(shown.rows, wanted.policy))
@@ -135,7 +135,7 @@ def largest_tools(limit: int = LARGEST_ROWS) -> list[Tool]:
     return list(listed.only(*TABLE_FIELDS)[:limit])
 
 
-def tags_of(tools: Iterable[Tool]) -> dict[int, list[str]]:
+def tags_by_tool(tools: Iterable[Tool]) -> dict[int, list[str]]:
     """By tool id, in one query."""
     tags: dict[int, list[str]] = {}
     marked = ToolTag.objects.filter(tool__in=[tool.pk for tool in tools])
@@ -145,12 +145,12 @@ def tags_of(tools: Iterable[Tool]) -> dict[int, list[str]]:
 
 
 def _rows(tools: list[Tool], policy: Policy | None) -> list[ToolRow]:
-    verdicts, tags = verdicts_of(policy, tools), tags_of(tools)
+    verdicts, tags = verdicts_of(policy, tools), tags_by_tool(tools)
     return [ToolRow(tool, verdicts.get(tool.pk), tuple(tags.get(tool.pk, ()))) for tool in tools]
 
 
 def _decided_as(wanted: ToolFilter) -> Q:
-    """All of one decision: the policy's, with this outcome, for this reason."""
+    """Tools with this policy's decision, outcome and reason."""
     exact = {"outcome": wanted.outcome, "reason": wanted.reason}
     given = {f"decisions__{field}": value for field, value in exact.items() if value}
     return Q(decisions__policy=wanted.policy, **given) if given and wanted.policy else Q()

@@ -1,4 +1,4 @@
-"""What the whole catalog costs: the sums that pages and shares are measured against."""
+"""Sums over the whole catalog."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ BUDGET_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
-    """Of every tool that may be in a list: its server enabled, itself neither hidden nor gone."""
+class CatalogTotals:
+    """Sums over every listed tool: its server enabled, itself neither hidden nor gone."""
 
     servers: int
     disabled_servers: int
@@ -33,12 +33,12 @@ class Totals:
         return chars / self.chars if self.chars else 0.0
 
 
-def read_totals() -> Totals:
+def read_totals() -> CatalogTotals:
     servers = Server.objects.aggregate(
         all_enabled=Count("pk", filter=Q(enabled=True)), all_disabled=Count("pk", filter=Q(enabled=False))
     )
     tools = Tool.objects.listed().aggregate(count=Count("pk"), all_chars=Coalesce(Sum("chars"), 0))
-    return Totals(
+    return CatalogTotals(
         servers=servers["all_enabled"],
         disabled_servers=servers["all_disabled"],
         tools=tools["count"],

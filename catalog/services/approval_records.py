@@ -1,8 +1,8 @@
-"""Approvals as the change record keeps them, and back.
+"""Writes approvals to the change record, and reads them back for an undo.
 
 A record of one tool holds its approval before and after. A record of many holds, field by field, the ids of
-the tools by their value, as other bulk changes do. A form is named by its revision's number, which a reader
-can look up.
+the tools by their value, as other bulk changes do. A form is named by its revision's number, which people can
+look up.
 """
 
 from collections import defaultdict
@@ -11,9 +11,10 @@ from datetime import datetime
 
 from django.utils.dateparse import parse_datetime
 
-from catalog.domain.approvals import judge
+from catalog.access import actors
+from catalog.domain.approvals import approval_after
 from catalog.models import Change, Tool, ToolRevision
-from catalog.models.changes import Action, Subject
+from catalog.models.changes import Subject
 from catalog.services import changes
 from catalog.services.batches import batches
 
@@ -28,12 +29,12 @@ Forms = Mapping[tuple[int, str], str]
 
 
 def is_approval(change: Change) -> bool:
-    """Whether a record is one of approvals."""
+    """Whether a change record is about approvals."""
     return change.subject == Subject.TOOL and bool(change.before) and FIELDS.issuperset(change.before)
 
 
-def describe(tools: Iterable[Tool]) -> dict[int, Kept]:
-    """By id."""
+def describe_approvals(tools: Iterable[Tool]) -> dict[int, Kept]:
+    """The approval fields by tool id."""
     found = list(tools)
     numbers = {(tool_id, digest): str(number) for tool_id, digest, number in _read_revisions(found)}
     return {
@@ -47,16 +48,22 @@ def describe(tools: Iterable[Tool]) -> dict[int, Kept]:
     }
 
 
-def record(
-    *, tools: Sequence[Tool], before: Mapping[int, Kept], after: Mapping[int, Kept], actor: changes.Actor
+def record_approvals(
+    *, tools: Sequence[Tool], before: Mapping[int, Kept], after: Mapping[int, Kept], actor: actors.Actor
 ) -> Change:
+    old: Mapping[str, object]
+    new: Mapping[str, object]
     if len(tools) == 1:
-        return _record(actor, tools[0].qualified_name, before[tools[0].pk], after[tools[0].pk])
-    return _record(actor, f"{len(tools):,} tools", *_group(before, after))
+        name, old, new = tools[0].qualified_name, before[tools[0].pk], after[tools[0].pk]
+    else:
+        name, (old, new) = f"{len(tools):,} tools", _group(before, after)
+    return changes.record_change(actor=actor, subject=Subject.TOOL, name=name, before=old, after=new)
 
 
 def read_side(change: Change, side: Mapping[str, object]) -> dict[int, Kept]:
-    """One side of a record as each tool's fields, by id; without a tool whose name is another's by now."""
+    """One side of a record as each tool's fields, by id; without tools whose name belongs to another tool
+    now.
+    """
     found: dict[int, Kept] = defaultdict(dict)
     tool = changes.find_changed_tool(change)
     only = [] if tool is None else [tool.pk]
@@ -69,33 +76,25 @@ def read_side(change: Change, side: Mapping[str, object]) -> dict[int, Kept]:
 
 
 def read_forms(tools: Sequence[Tool]) -> Forms:
-    """The digests that revisions' numbers stand for, by tool and number."""
+    """Digests by tool and revision number."""
     return {(tool_id, str(number)): digest for tool_id, digest, number in _read_revisions(tools)}
 
 
 def put_back(tool: Tool, kept: Kept, forms: Forms) -> None:
-    """Make a tool's approval what a record kept; fields that did not change are not in it."""
+    """Restore a tool's approval from a record, which holds only the fields that changed."""
     if (number := kept.get("approvedRevision")) is not None:
         tool.baseline_digest = forms.get((tool.pk, number), "")
     if (name := kept.get("approvedBy")) is not None:
         tool.approved_by = "" if name == UNSET else name
     if (moment := kept.get("approvedAt")) is not None:
         tool.approved_at = None if moment == UNSET else parse_datetime(moment)
-    tool.approval = judge(
+    tool.approval = approval_after(
         digest=tool.digest, baseline=tool.baseline_digest, is_approved=tool.approved_at is not None
     )
 
 
-def _record(
-    actor: changes.Actor, name: str, before: Mapping[str, object], after: Mapping[str, object]
-) -> Change:
-    return changes.record(
-        actor=actor, subject=Subject.TOOL, name=name, action=Action.CHANGED, before=before, after=after
-    )
-
-
 def _group(before: Mapping[int, Kept], after: Mapping[int, Kept]) -> tuple[Grouped, Grouped]:
-    """Of the tools and fields that differ."""
+    """Only the tools and fields that differ."""
     old: Grouped = {}
     new: Grouped = {}
     for tool_id, kept in sorted(before.items()):

@@ -1,4 +1,4 @@
-"""What admins approve: a definition in the form they have seen, and no other."""
+"""Approves definitions, each in the form that the admin has seen."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from django.db.models import F
 from django.utils import timezone
 
-from catalog.access import Role
+from catalog.access import actors
+from catalog.access.roles import Role
 from catalog.domain.approvals import newly_held
 from catalog.domain.choices import Approval, Quarantine
 from catalog.domain.errors import Conflict, NotFound
 from catalog.models import Change, Tool
-from catalog.services import approval_records, changes, decisions
+from catalog.services import approval_records, decisions
 from catalog.services.batches import batches
+from catalog.services.catalog_lock import lock_catalog
 from catalog.services.tools import mark_facts_changed
-from catalog.services.writing import catalog_writing
 
 BATCH_ROWS = 500
 NAMES_TOLD = 5
@@ -24,38 +25,38 @@ _READ = ("qualified_name", "digest", *_COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How many tools were not approved before, and the record of their approval where there are any."""
+    """How many tools were newly approved, and the record of it, None where there are none."""
 
     count: int
     change: Change | None
 
 
-@catalog_writing()
-def approve_tools(*, seen: Mapping[str, str], actor: changes.Actor) -> Settled:
+@lock_catalog()
+def approve_tools(*, seen: Mapping[str, str], actor: actors.Actor) -> Settled:
     """Approve tools by qualified name, each in the form whose digest was seen: all of them or none.
 
     Raises Conflict for a tool that has changed since it was seen.
     """
-    changes.require(actor, Role.ADMIN)
+    actors.require(actor, Role.ADMIN)
     tools = _hold(sorted(seen))
     _refuse_changed([tool.qualified_name for tool in tools if tool.digest != seen[tool.qualified_name]])
     waiting = [tool for tool in tools if tool.approval != Approval.APPROVED or not tool.approved_by]
-    before = approval_records.describe(waiting)
+    before = approval_records.describe_approvals(waiting)
     _write_approved(waiting, by=actor.label)
     return Settled(len(waiting), _conclude(waiting, before, actor))
 
 
-@catalog_writing()
-def restore_approvals(*, change: Change, actor: changes.Actor) -> Change | None:
-    """Give the tools of a record the approval they had before, those aside that changed since.
+@lock_catalog()
+def restore_approvals(*, change: Change, actor: actors.Actor) -> Change | None:
+    """Give the tools of a record the approval they had before, except those that changed since.
 
-    None where there is none left.
+    None where no tool is left.
     """
-    changes.require(actor, Role.ADMIN)
+    actors.require(actor, Role.ADMIN)
     wanted = approval_records.read_side(change, change.before)
     set_then = approval_records.read_side(change, change.after)
     tools = _hold_ids(sorted(wanted))
-    before = approval_records.describe(tools)
+    before = approval_records.describe_approvals(tools)
     unchanged = [tool for tool in tools if set_then[tool.pk].items() <= before[tool.pk].items()]
     forms = approval_records.read_forms(unchanged)
     for tool in unchanged:
@@ -65,9 +66,9 @@ def restore_approvals(*, change: Change, actor: changes.Actor) -> Change | None:
 
 
 def trust_known(*, wanted: Quarantine, in_force: Iterable[Quarantine]) -> None:
-    """Call while holding the catalog, before a policy's quarantine takes effect.
+    """Call with the catalog locked, before a policy's quarantine takes effect.
 
-    Tools that no admin has looked at are trusted in their present form, where nothing held them back so far.
+    Tools that no admin has reviewed are trusted in their current form, where nothing locked them so far.
     """
     held = newly_held(wanted, in_force)
     unseen = Tool.objects.filter(approved_at=None)
@@ -84,7 +85,9 @@ def trust_known(*, wanted: Quarantine, in_force: Iterable[Quarantine]) -> None:
 
 
 def _write_approved(tools: Sequence[Tool], *, by: str) -> None:
-    """To the rows as well, which the record is written from. Alike for all: few statements, however many."""
+    """Updates rows and objects alike; the record is written from the objects. Few statements for any number
+    of tools.
+    """
     now = timezone.now()
     for tool in tools:
         tool.approval, tool.baseline_digest = Approval.APPROVED, tool.digest
@@ -120,15 +123,15 @@ def _hold_ids(tool_ids: Sequence[int]) -> list[Tool]:
 
 
 def _conclude(
-    tools: Sequence[Tool], before: Mapping[int, approval_records.Kept], actor: changes.Actor
+    tools: Sequence[Tool], before: Mapping[int, approval_records.Kept], actor: actors.Actor
 ) -> Change | None:
-    """Let the decisions follow, and record it; None where there is nothing to."""
+    """Request new decisions and record the change; None where nothing changed."""
     if not tools:
         return None
     _tell_followers([tool.pk for tool in tools])
-    after = approval_records.describe(tools)
+    after = approval_records.describe_approvals(tools)
     old = {tool_id: before[tool_id] for tool_id in after}
-    return approval_records.record(tools=tools, before=old, after=after, actor=actor)
+    return approval_records.record_approvals(tools=tools, before=old, after=after, actor=actor)
 
 
 def _tell_followers(tool_ids: Sequence[int]) -> None:

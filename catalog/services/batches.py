@@ -1,4 +1,4 @@
-"""Long lists in pieces: a database takes only so many values in one statement."""
+"""Splits long lists into batches, because a database limits the values of a statement."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar

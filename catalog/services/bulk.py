@@ -1,32 +1,35 @@
-"""Settings and tags of many tools at once: one transaction, few queries, one record that can be taken back.
+"""Changes settings and tags of many tools at once: one transaction, few queries, one record that can be
+undone.
 
 A record's `before` and `after` hold, field by field, the ids of the tools by their value. Only tools that
 change are in it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from catalog.access import Role
+from catalog.access import actors
+from catalog.access.roles import Role
 from catalog.domain.choices import Loading
 from catalog.models import Change, Tool, ToolTag
 from catalog.models.changes import Action, Subject
 from catalog.services import changes, decisions
+from catalog.services.batches import batches
+from catalog.services.catalog_lock import lock_catalog
 from catalog.services.tags import clean_tags
 from catalog.services.tools import mark_facts_changed
-from catalog.services.writing import catalog_writing
 
 BATCH_IDS = 2000
 YES, NO = "yes", "no"
 LOADING, HIDDEN, TAG = "loading", "hidden", "tag "
 
 # Ids of tools by the value a field of theirs has or gets.
-Values = Mapping[str, Sequence[int]]
+IdsByValue = Mapping[str, Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class BulkEdit:
-    """What to set on every tool; unset leaves it as it is."""
+    """The values to set on every tool; None leaves a field as it is."""
 
     loading: Loading | None = None
     hidden: bool | None = None
@@ -39,23 +42,23 @@ class BulkEdit:
 
     @property
     def flips_tools(self) -> bool:
-        """Tags are for filtering: they decide nothing."""
+        """False for tags, which decide nothing."""
         return self.loading is not None or self.hidden is not None
 
 
-@catalog_writing()
-def change_tools(*, tool_ids: Sequence[int], edit: BulkEdit, actor: changes.Actor) -> Change | None:
-    """None where every tool was so already. Raises InvalidInput for a tag that cannot be."""
-    changes.require(actor, Role.EDITOR)
+@lock_catalog()
+def change_tools(*, tool_ids: Sequence[int], edit: BulkEdit, actor: actors.Actor) -> Change | None:
+    """None where no tool changes. Raises InvalidInput for an invalid tag."""
+    actors.require(actor, Role.EDITOR)
     wanted = {field: {value: tool_ids} for field, value in _fields_of(edit).items()}
     return _assign(wanted, actor)
 
 
-@catalog_writing()
-def restore_tools(*, change: Change, actor: changes.Actor) -> Change | None:
-    """Give the tools of a bulk change what they had before, those aside that were changed since."""
-    changes.require(actor, Role.EDITOR)
-    wanted: dict[str, Values] = {}
+@lock_catalog()
+def restore_tools(*, change: Change, actor: actors.Actor) -> Change | None:
+    """Undo a bulk change, except on tools that were changed since."""
+    actors.require(actor, Role.EDITOR)
+    wanted: dict[str, IdsByValue] = {}
     for field, values in change.before.items():
         set_then = {tool_id: value for value, ids in change.after[field].items() for tool_id in ids}
         present = _read(field, list(set_then))
@@ -78,7 +81,7 @@ def _fields_of(edit: BulkEdit) -> dict[str, str]:
     return fields
 
 
-def _assign(wanted: Mapping[str, Values], actor: changes.Actor) -> Change | None:
+def _assign(wanted: Mapping[str, IdsByValue], actor: actors.Actor) -> Change | None:
     before: dict[str, dict[str, list[int]]] = {}
     after: dict[str, dict[str, list[int]]] = {}
     for field, values in wanted.items():
@@ -88,11 +91,11 @@ def _assign(wanted: Mapping[str, Values], actor: changes.Actor) -> Change | None
     if not touched:
         return None
     if LOADING in after or HIDDEN in after:
-        for batch in _batches(touched):
+        for batch in batches(sorted(touched), BATCH_IDS):
             mark_facts_changed(Tool.objects.filter(pk__in=batch))
         decisions.request_decisions()
     name = f"{len(touched):,} tool{'' if len(touched) == 1 else 's'}"
-    return changes.record(
+    return changes.record_change(
         actor=actor, subject=Subject.TOOL, name=name, action=Action.CHANGED, before=before, after=after
     )
 
@@ -114,9 +117,9 @@ def _assign_one(
 
 
 def _read(field: str, ids: Iterable[int]) -> dict[int, str]:
-    """The field's value by id, of the tools that are there."""
+    """The field's value by id, of existing tools."""
     found: dict[int, str] = {}
-    for batch in _batches(ids):
+    for batch in batches(sorted(ids), BATCH_IDS):
         rows = Tool.objects.filter(pk__in=batch)
         if field == LOADING:
             found |= dict(rows.values_list("pk", "loading"))
@@ -131,7 +134,7 @@ def _read(field: str, ids: Iterable[int]) -> dict[int, str]:
 
 def _write(field: str, value: str, ids: Iterable[int]) -> None:
     tag = field.removeprefix(TAG)
-    for batch in _batches(ids):
+    for batch in batches(sorted(ids), BATCH_IDS):
         rows = Tool.objects.filter(pk__in=batch)
         if field == LOADING:
             rows.update(loading=value)
@@ -141,9 +144,3 @@ def _write(field: str, value: str, ids: Iterable[int]) -> None:
             ToolTag.objects.bulk_create(ToolTag(tool_id=tool_id, name=tag) for tool_id in batch)
         else:
             ToolTag.objects.filter(tool__in=batch, name=tag).delete()
-
-
-def _batches(ids: Iterable[int]) -> Iterator[list[int]]:
-    ordered = sorted(ids)
-    for start in range(0, len(ordered), BATCH_IDS):
-        yield ordered[start : start + BATCH_IDS]

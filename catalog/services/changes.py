@@ -1,51 +1,24 @@
-"""Writes the change record, in the transaction of the change itself: no record, no change."""
+"""Writes the change record, in the transaction of the change itself."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
-from django.contrib.auth.models import User
-
-from catalog.access import Role, role_of
-from catalog.domain.errors import NotAllowed
+from catalog.access.actors import Actor, hide_prefix
 from catalog.models import Tool
 from catalog.models.changes import Action, Change, Subject
 
-
-@dataclass(frozen=True, slots=True)
-class Actor:
-    """Who makes a change: a signed-in user, an API key, or the program itself."""
-
-    label: str
-    role: Role
-    user: User | None = None
-
-
 LATER_LOOKED_AT = 100  # of the changes that came after one, to say who made them
 
-SYSTEM = Actor(label="toolsearch", role=Role.ADMIN)
-COMMAND_LINE = Actor(label="command line", role=Role.ADMIN)
 
-
-def actor_of(user: User) -> Actor:
-    return Actor(label=user.get_username(), role=role_of(user), user=user)
-
-
-def require(actor: Actor, least: Role) -> None:
-    """Raises NotAllowed unless the actor has at least this role: services ask, not only pages."""
-    if actor.role < least:
-        raise NotAllowed(f"this needs the role {least.group}")
-
-
-def record(
+def record_change(
     *,
     actor: Actor,
     subject: Subject,
     name: str,
-    action: Action,
+    action: Action = Action.CHANGED,
     before: Mapping[str, object] | None = None,
     after: Mapping[str, object] | None = None,
 ) -> Change:
-    """Keep what differs between before and after. Neither may hold a secret: callers mask them."""
+    """Store the fields that differ between before and after. Neither may hold a secret: callers mask them."""
     before, after = before or {}, after or {}
     differing = [field for field in {*before, *after} if before.get(field) != after.get(field)]
     return Change.objects.create(
@@ -60,10 +33,10 @@ def record(
 
 
 def find_changed_tool(change: Change) -> Tool | None:
-    """The tool that a record of one tool is about, where it still has the name that it had then.
+    """The tool that a record of one tool is about, if it still has that name.
 
-    A name moves on when a tool's row is deleted, and when a server's kind changes. A tool whose server has
-    changed its kind since counts as another one: the record does not say which tools had which names.
+    Names are reassigned when a tool's row is deleted and when a server's kind changes. A tool whose server
+    has changed its kind since counts as another one: the record does not say which tool had which name.
     """
     found = Tool.objects.select_related("server").filter(qualified_name=change.name)
     tool = found.filter(first_seen_at__lte=change.at).first()
@@ -74,11 +47,11 @@ def find_changed_tool(change: Change) -> Tool | None:
     return None if renamed.exists() else tool
 
 
-def tell_later(change: Change, fields: Collection[str]) -> str:
-    """Which of the fields were changed after a change of the same subject, and by whom, newest first."""
+def later_changes(change: Change, fields: Collection[str]) -> str:
+    """The fields changed after a change of the same subject, and by whom, newest first."""
     later = Change.objects.filter(subject=change.subject, name=change.name, pk__gt=change.pk).order_by("-pk")
     actors: dict[str, str] = {}
     for one in later[:LATER_LOOKED_AT]:
         for field in (*one.before, *one.after):
-            actors.setdefault(field, one.actor)
+            actors.setdefault(field, hide_prefix(one.actor))
     return ", ".join(f"{field} by {actors[field]}" if field in actors else field for field in fields)

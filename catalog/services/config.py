@@ -1,26 +1,30 @@
-"""Imports and exports the config files that people already have, whatever their dialect."""
+"""Imports and exports config files of any dialect."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from catalog.access import Role
+from catalog.access import actors
+from catalog.access.roles import Role
 from catalog.domain import destinations, dialects
 from catalog.domain.choices import Kind, Transport
 from catalog.domain.dialects import Config, Dialect, Rendered, ServerEntry
-from catalog.domain.errors import NotFound
+from catalog.domain.errors import Conflict, InvalidInput, NotFound
+from catalog.domain.limits import CONFIG_SERVERS
 from catalog.domain.problems import join_place
 from catalog.models import Policy, Server
+from catalog.models.changes import Subject
 from catalog.selectors.facts import read_policy
-from catalog.services import changes, policies, server_settings, servers
-from catalog.services.writing import catalog_writing
+from catalog.services import edits, policies, servers
+from catalog.services.catalog_lock import lock_catalog
 
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """What an import does, by server name. `policy_changes` holds the fields that get another value.
+    """The effect of an import by server name. `policy_changes` holds the fields that get another value.
 
-    Those of `changed` that get another destination are also in `replaced`: that cannot be undone.
-    `ignored` are keys of servers that nothing here reads; `disabled` the servers that are not used after it.
+    Those of `changed` that get another destination are also in `replaced`: that cannot be undone. `ignored`
+    are keys of servers that we do not read, `ignored_keys` those beside the servers; `disabled` the servers
+    that are disabled after it. `version` is that of the servers and the policy that the plan was made from.
     """
 
     dialect: Dialect | None
@@ -31,25 +35,63 @@ class ImportPlan:
     policy: str
     policy_changes: Mapping[str, object]
     ignored: Mapping[str, tuple[str, ...]]
+    ignored_keys: tuple[str, ...]
     disabled: tuple[str, ...]
+    version: str
 
 
-@catalog_writing()
 def import_config(
     *,
     config: Config,
     policy_slug: str,
-    actor: changes.Actor,
+    actor: actors.Actor,
     dry_run: bool = False,
     left_out: Collection[str] = (),
+    precondition: edits.Precondition | None = None,
 ) -> ImportPlan:
-    """Add or update servers and apply search settings to the policy: all or nothing.
+    """Add or update servers and apply search settings to the policy, all or nothing.
 
-    A server is asked for its tools as soon as a worker is free, unless it is disabled. With `dry_run` nothing
-    is stored. `left_out` names fields of the servers that the caller filled in as they are shown.
+    A server is refreshed as soon as a worker is free, unless it is disabled. With `dry_run` nothing is
+    stored and no lock is waited for. `left_out` names fields of the servers that the caller filled in as they
+    are shown. Raises OutdatedEdit where the servers or the policy have changed since the plan.
     """
-    changes.require(actor, Role.EDITOR)
-    policy = _find_policy(policy_slug)
+    actors.require(actor, Role.EDITOR)
+    if len(config.servers) > CONFIG_SERVERS:
+        told = f"has {len(config.servers)} servers, at most {CONFIG_SERVERS} can be imported at once"
+        raise InvalidInput.at("mcpServers", told)
+    if dry_run:
+        return _make_plan(config, _find_policy(policy_slug), actor, left_out).plan
+    with lock_catalog():
+        policy = _find_policy(policy_slug)
+        made = _make_plan(config, policy, actor, left_out)
+        edits.require_current(made.read, precondition)
+        for entry in made.entries:
+            _store(entry, made.known.get(entry.name), actor)
+        if made.plan.policy_changes:
+            policies.change_policy(policy=policy, changed=made.plan.policy_changes, actor=actor)
+    return made.plan
+
+
+def add_servers(*, config: Config, policy_slug: str, actor: actors.Actor) -> ImportPlan:
+    """Import servers whose names are all new. Raises Conflict where one is taken."""
+    with lock_catalog():
+        taken = Server.objects.filter(name__in=[one.name for one in config.servers]).first()
+        if taken is not None:
+            raise Conflict(f"There is a server named {taken.name} already.")
+        return import_config(config=config, policy_slug=policy_slug, actor=actor)
+
+
+@dataclass(frozen=True, slots=True)
+class _MadePlan:
+    """A plan with what it takes to carry it out. `read` is what it was made from."""
+
+    plan: ImportPlan
+    entries: tuple[ServerEntry, ...]
+    known: Mapping[str, Server]
+    read: edits.EditedRow
+
+
+def _make_plan(config: Config, policy: Policy, actor: actors.Actor, left_out: Collection[str]) -> _MadePlan:
     servers.refuse_names({one.name: join_place("mcpServers", one.name) for one in config.servers})
     known = {
         server.name: server for server in Server.objects.filter(name__in=[one.name for one in config.servers])
@@ -67,6 +109,7 @@ def import_config(
     changed = [one for one in merged if one.name in known and stored[one.name] != one]
     added = [one for one in merged if one.name not in known]
     moved = {one.name for one in (*added, *changed)}
+    read = _describe_read(policy, [one.name for one in merged], known)
     plan = ImportPlan(
         dialect=config.dialect,
         added=tuple(one.name for one in added),
@@ -76,40 +119,45 @@ def import_config(
         policy=policy.slug,
         policy_changes=_differing(policy, config),
         ignored=config.ignored,
+        ignored_keys=config.ignored_keys,
         disabled=tuple(one.name for one in merged if not one.enabled),
+        version=edits.encode_version(read.present),
     )
-    if not dry_run:
-        for entry in (*added, *changed):
-            _store(entry, known.get(entry.name), actor)
-        if plan.policy_changes:
-            policies.change_policy(policy=policy, changed=plan.policy_changes, actor=actor)
-    return plan
+    return _MadePlan(plan, (*added, *changed), known, read)
+
+
+def _describe_read(policy: Policy, names: Sequence[str], known: Mapping[str, Server]) -> edits.EditedRow:
+    versions: dict[str, object] = {
+        f"server {name}": servers.version_of(known[name]) if name in known else "" for name in names
+    }
+    versions[f"policy {policy.slug}"] = policy.version
+    return edits.EditedRow(Subject.SERVER, "what the plan was made from", present=versions, shown={})
 
 
 def export_config(
-    *, dialect: Dialect, policy_slug: str, actor: changes.Actor, secrets: bool = False
+    *, dialect: Dialect, policy_slug: str, actor: actors.Actor, secrets: bool = False
 ) -> Rendered:
     """The catalog's servers and a policy as a file. Secrets are `${NAME}` references unless an admin asks."""
-    changes.require(actor, Role.ADMIN if secrets else Role.VIEWER)
+    actors.require(actor, Role.ADMIN if secrets else Role.VIEWER)
     policy = read_policy(_find_policy(policy_slug))
     entries = [servers.read_entry(server) for server in Server.objects.exclude(transport=Transport.SNAPSHOT)]
-    return dialects.render(dialect, entries, policy, secrets=secrets)
+    return dialects.render_config(dialect, entries, policy, secrets=secrets)
 
 
 def _fill_in(entry: ServerEntry, known: Server | None) -> ServerEntry:
-    """What a file does not say stays as it is, or is as usual."""
+    """Fields that the file leaves out keep their values or take defaults."""
     kind = entry.kind or (Kind(known.kind) if known else Kind.MCP)
     was_enabled = known.enabled if known else True
     return replace(entry, kind=kind, enabled=was_enabled if entry.enabled is None else entry.enabled)
 
 
-def _store(entry: ServerEntry, known: Server | None, actor: changes.Actor) -> None:
-    """Whether a server is used comes first: one that the file disables is not asked for its tools."""
+def _store(entry: ServerEntry, known: Server | None, actor: actors.Actor) -> None:
+    """Sets `enabled` first: a server that the file disables must not be refreshed."""
     if known is not None:
         assert entry.kind is not None
         assert entry.enabled is not None
-        server_settings.set_enabled(server=known, enabled=entry.enabled, actor=actor)
-        server_settings.set_kind(server=known, kind=entry.kind, actor=actor)
+        servers.set_enabled(server=known, enabled=entry.enabled, actor=actor)
+        servers.set_kind(server=known, kind=entry.kind, actor=actor)
     servers.store_entry(entry=entry, actor=actor)
 
 
@@ -123,14 +171,14 @@ def _find_policy(slug: str) -> Policy:
 def _keep_secrets(
     entry: ServerEntry, stored: ServerEntry | None, left_out: Collection[str], *, with_path: bool
 ) -> ServerEntry:
-    """A value that reads as our own export of it keeps the stored secret, so exports can be edited."""
+    """A value equal to our own masked export keeps the stored secret, so that exports can be edited."""
     if stored is None or stored.transport == Transport.SNAPSHOT:
         return entry
     return destinations.keep_secrets(entry, stored, left_out=left_out, with_path=with_path)
 
 
 def _is_replaced(entry: ServerEntry, stored: ServerEntry | None) -> bool:
-    """Also where nobody can tell, since what was stored cannot be read any more."""
+    """Also true where the stored entry cannot be decrypted any more."""
     return stored is None or not destinations.is_same_destination(entry, stored, with_path=False)
 
 

@@ -1,4 +1,4 @@
-"""A server's address and secrets: sealed when written, opened only to connect."""
+"""A server's address and secrets: encrypted when written, decrypted only to connect."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,7 +15,7 @@ from catalog.sealing import Sealer
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secrets:
-    """What is kept encrypted. `url` is the whole address where it says more than may be shown."""
+    """The encrypted fields. `url` is the whole address where it has more than may be shown."""
 
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class Secrets:
 
 
 def write_connection(server: Server, connection: Connection) -> None:
-    """Set the row's address and sealed secrets. Save the row before, for its id, and after."""
+    """Set the row's address and encrypted secrets. Save the row before, for its id, and after."""
     shown = shown_url(connection.url, server.name)
     secrets = Secrets(
         args=connection.args,
@@ -49,7 +49,9 @@ def read_connection(server: Server) -> Connection:
 
 
 def rotate_secrets() -> int:
-    """Seal every server's secrets with the newest key, so that older keys can be dropped. Says how many."""
+    """Encrypt every server's secrets with the newest key, so that older keys can be dropped. Returns how
+    many.
+    """
     sealed = list(Server.objects.exclude(sealed="").only("sealed"))
     for server in sealed:
         before = server.sealed

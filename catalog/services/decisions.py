@@ -1,7 +1,7 @@
-"""Keeps every policy's decided list equal to catalog and policy, by what a change touched.
+"""Keeps every policy's decided list up to date with catalog and policy, incrementally.
 
-Everything is read and decided before a transaction begins: that only checks that nobody else was quicker, and
-writes rows that are ready. SQLite has one writer, and agents wait for it.
+Everything is read and decided before a transaction begins. The transaction only checks that nobody else was
+faster, and writes prepared rows: SQLite has one writer, and agents wait for it.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ from catalog.domain import decide as domain
 from catalog.domain.choices import Kind, Outcome
 from catalog.domain.facts import ToolFacts
 from catalog.domain.policy import Policy as DomainPolicy
-from catalog.domain.thresholds import Measure, Totals, sum_tools
+from catalog.domain.thresholds import Measure, ThresholdTotals, sum_tools
 from catalog.models import CatalogVersion, DecidedList, Decision, Job, Policy, Server, Tool
 from catalog.models.jobs import JobKind
 from catalog.selectors.decisions import count_behind
@@ -47,26 +47,26 @@ _LIST_FIELDS = [field.name for field in DecidedList._meta.fields if not field.pr
 
 
 def request_decisions() -> None:
-    """Ask for the decisions to follow a change. A burst of changes is one job."""
+    """Request new decisions after a change. A burst of changes is one job."""
     jobs.request_job(kind=JobKind.DECIDE)
 
 
 def request_new_lists() -> None:
-    """Have the lists follow a change that no tool's row shows, as of a server's description.
+    """Have lists rebuilt after a change that is in no tool's row, such as a server's description.
 
-    Call inside the transaction of the change: processes make their lists anew when the version moves.
+    Call inside the transaction of the change: processes rebuild their lists when the version moves.
     """
     CatalogVersion.advance()
     request_decisions()
 
 
 def request_all_anew() -> None:
-    """Have every policy decide all of its tools again, for a change of what tools count for.
+    """Have every policy decide all of its tools again, after a change of what tools count for.
 
-    Call inside the transaction of the change, before it renames or deletes tools: who writes decisions locks
-    the lists first and then waits for their tools. A single tool's step takes what it counted before from its
-    server's row, which then says something else. The decisions stay in force until the new ones are written,
-    all of a list at once.
+    Call inside the transaction of the change, before it renames or deletes tools: whoever writes decisions
+    locks the lists first and then waits for their tools. A single tool's step subtracts what it counted
+    before, taken from its server's row, which then says something else. The old decisions count until the new
+    ones are written, a whole list at once.
     """
     _lock_lists()
     DecidedList.objects.update(policy_version=0)
@@ -74,13 +74,13 @@ def request_all_anew() -> None:
 
 
 def take_out_server(server: Server) -> None:
-    """Take the tools of a server that is about to be deleted from every decided list: one read, then one
-    statement for each list that has some of them.
+    """Remove the tools of a server that is about to be deleted from every decided list: one read, then one
+    statement per list that has some of them.
 
-    Call inside the transaction that deletes it. What lists show is right at once; a threshold is read again
-    by the job. Every list gets another version, so that nobody writes what was planned while its tools were
-    there. Lists that are to be decided as a whole have no sums to subtract from, or those of another kind;
-    what is written of a first list so far goes, and it is written at once then.
+    Call inside the transaction that deletes it. Lists are right at once; the job checks thresholds again.
+    Every list gets a new version, so that nobody writes a plan that still includes the tools. Lists that are
+    to be decided as a whole have no sums to subtract from; a partly written first list is deleted and written
+    again.
     """
     rows = Decision.objects.filter(tool__server=server)
     sums = (
@@ -109,7 +109,7 @@ def take_out_server(server: Server) -> None:
 
 
 def _lock_lists() -> None:
-    """Lock every list until the transaction ends, in the order in which everybody locks them."""
+    """Lock every list until the transaction ends, in the order that everybody uses."""
     list(DecidedList.objects.select_for_update().order_by("policy_id").values_list("pk"))
 
 
@@ -136,7 +136,7 @@ def bring_up_to_date() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Basis:
-    """What a decided list was when it was read. Where it is another by now, somebody else has decided."""
+    """The state of a decided list when it was read. If it differs by now, somebody else has decided."""
 
     version: int
     catalog_version: int
@@ -159,7 +159,7 @@ class _Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What a policy's decided list becomes: `gone` are ids of tools, `rows` stand in place of theirs."""
+    """The changes to a policy's decided list: `gone` are tool ids to remove, `rows` replace existing ones."""
 
     decided: DecidedList
     basis: _Basis
@@ -168,7 +168,7 @@ class _Step:
 
     @property
     def is_first(self) -> bool:
-        """Whether the policy had no list in force. One that is decided anew has a version."""
+        """Whether the policy had no complete list before. One that is decided again has a version."""
         return self.basis.version == 0 and self.basis.policy_version == 0
 
     @property
@@ -177,9 +177,9 @@ class _Step:
 
 
 class _Catalog:
-    """What decisions are made from, read once for many policies.
+    """The inputs of decisions, read once for many policies.
 
-    The version is read before the tools: what is committed meanwhile is then decided twice, and never missed.
+    The version is read before the tools: a concurrent change is then decided twice, and never missed.
     """
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ class _Catalog:
         self._facts: dict[int, list[KnownTool]] = {}
 
     def touched_since(self, version: int) -> list[int] | None:
-        """Ids of the tools touched since then; None where there are too many."""
+        """Ids of the tools changed since then; None where there are too many."""
         if version not in self._touched:
             newer = Tool.objects.filter(facts_version__gt=version).values_list("pk", flat=True)
             ids = list(newer[: LARGEST_STEP_TOOLS + 1])
@@ -196,7 +196,7 @@ class _Catalog:
         return self._touched[version]
 
     def facts_since(self, version: int) -> list[KnownTool]:
-        """Of the tools touched since then that are listed."""
+        """Facts of the listed tools changed since then."""
         if version not in self._facts:
             touched = self.touched_since(version) or ()
             self._facts[version] = list(read_facts(Tool.objects.filter(pk__in=touched).listed()))
@@ -215,7 +215,7 @@ def _create_missing(policy_ids: Sequence[int]) -> None:
 
 
 def _follow(policy_ids: Sequence[int]) -> list[int]:
-    """Bring these policies up to date. What comes back are those that somebody else has changed meanwhile."""
+    """Bring these policies up to date. Returns those that somebody else has changed meanwhile."""
     left: list[int] = []
     waiting: list[_Step] = []
     for step in _plan(policy_ids):
@@ -227,7 +227,7 @@ def _follow(policy_ids: Sequence[int]) -> list[int]:
 
 
 def _plan(policy_ids: Sequence[int]) -> Iterator[_Step]:
-    """One at a time: a whole list is long."""
+    """Yields one step at a time, because a whole list is long."""
     catalog = _Catalog()
     policies = Policy.objects.in_bulk(list(policy_ids))
     lists = [
@@ -251,7 +251,7 @@ def _plan(policy_ids: Sequence[int]) -> Iterator[_Step]:
 
 
 def _read_touched(lists: Sequence[DecidedList], catalog: _Catalog) -> dict[int, dict[int, KeptDecision]]:
-    """The decisions in force of the tools that were touched, by policy: one read for all of one version."""
+    """Stored decisions of the changed tools, by policy: one query for all of one version."""
     at_version: dict[int, list[int]] = defaultdict(list)
     for decided in lists:
         at_version[decided.catalog_version].append(decided.policy_id)
@@ -294,8 +294,8 @@ def _make_step(
     new: Mapping[int, ToolFacts],
     tally: Tally,
 ) -> _Step:
-    """Write the result to `decided`, unsaved. `tally` is that of the tools that are not among `new`."""
-    basis, situation = _Basis.of(decided), domain.prepare(policy, reading)
+    """Writes the result to `decided`, unsaved. `tally` excludes the tools in `new`."""
+    basis, situation = _Basis.of(decided), domain.prepare_rules(policy, reading)
     wanted = {
         tool_id: KeptDecision(facts.kind, facts.chars or 0, decision.outcome, decision.reason)
         for tool_id, facts in new.items()
@@ -320,14 +320,16 @@ def _show(policy: DomainPolicy, tools: Sequence[KnownTool]) -> dict[int, ToolFac
     return {ids[facts.name]: facts for facts in shown}
 
 
-def _with_tools(totals: Totals, tools: Iterable[ToolFacts]) -> Totals:
+def _with_tools(totals: ThresholdTotals, tools: Iterable[ToolFacts]) -> ThresholdTotals:
     more = sum_tools(tools)
-    return Totals(totals.tools + more.tools, totals.chars + more.chars, totals.unmeasured + more.unmeasured)
+    return ThresholdTotals(
+        totals.tools + more.tools, totals.chars + more.chars, totals.unmeasured + more.unmeasured
+    )
 
 
 def _write_ahead(step: _Step) -> _Step:
-    """Store the rows of a policy's first list a batch at a time. What is left to do is to say so in its list.
-    Where somebody else was quicker, or a server was deleted meanwhile, both are refused.
+    """Store the rows of a policy's first list in batches; the list's row then makes them count. Both are
+    refused where somebody else was faster or a server was deleted meanwhile.
     """
     for batch in batches(step.rows, BATCH_NEW_ROWS):
         with transaction.atomic():
@@ -338,7 +340,7 @@ def _write_ahead(step: _Step) -> _Step:
 
 @transaction.atomic
 def _write(steps: Sequence[_Step]) -> list[int]:
-    """Write only what differs. Policies whose list is not as it was read come back, unwritten."""
+    """Write what differs. Policies whose list has changed since it was read are returned, unwritten."""
     now = _read_bases(steps)
     sound = [step for step in steps if now.get(step.decided.policy_id) == step.basis]
     _delete_gone(sound)
@@ -361,7 +363,7 @@ def _write_rows(rows: Sequence[_Row]) -> None:
 
 
 def _write_lists(steps: Iterable[_Step]) -> None:
-    """Lists in which no decision changed only move on to the versions, all in one statement."""
+    """Lists without a changed decision only get new versions, all in one statement."""
     moved: dict[tuple[int, int], list[int]] = defaultdict(list)
     for step in steps:
         decided = step.decided
@@ -375,7 +377,7 @@ def _write_lists(steps: Iterable[_Step]) -> None:
 
 
 def _delete_gone(steps: Iterable[_Step]) -> None:
-    """An edit mostly takes the same tools from every list: then it is one statement."""
+    """An edit mostly removes the same tools from every list: then it is one statement."""
     policies: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for step in steps:
         policies[step.gone].append(step.decided.policy_id)

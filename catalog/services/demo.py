@@ -1,4 +1,4 @@
-"""The demo catalog: what a new instance shows before it knows a server of its own."""
+"""Loads the demo catalog into a new instance."""
 
 import json
 import sys
@@ -8,29 +8,30 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
+from catalog.access import actors
 from catalog.domain.choices import Kind, Transport
 from catalog.domain.connection import Connection
 from catalog.domain.definitions import Definition
+from catalog.domain.policy import DEFAULT_SLUG
 from catalog.models import Change, Policy, Server
 from catalog.models.changes import Action, Subject
-from catalog.services import changes, connections, followers, saved_queries, tools
-from catalog.services.policies import DEFAULT_SLUG
-from catalog.services.writing import catalog_writing
+from catalog.services import changes, connections, derived_state, saved_queries, tools
+from catalog.services.catalog_lock import lock_catalog
 
 DEMO_FOLDER = Path(__file__).resolve().parent.parent / "demo"
 
 
 def load_demo() -> bool:
-    """Fill an instance that has never had a server. False when there was nothing to do."""
+    """Load the demo if the instance has never had a server. False when there was nothing to do."""
     if Server.objects.exists() or Change.objects.filter(subject=Subject.SERVER).exists():
         return False
-    with catalog_writing():
+    with lock_catalog():
         for path in sorted((DEMO_FOLDER / "servers").glob("*.json")):
             _load_snapshot(json.loads(path.read_text(encoding="utf-8")))
         if settings.STDIO_ENABLED:
             _add_workshop()
         _save_queries()
-        followers.request_all()
+        derived_state.request_all()
     return True
 
 
@@ -53,7 +54,7 @@ def _load_snapshot(document: dict[str, Any]) -> None:
 
 
 def _add_workshop() -> None:
-    """The one demo server that is real: the worker starts it and asks it for its tools."""
+    """The demo's one real server, which the worker starts and refreshes."""
     connection = Connection(
         transport=Transport.STDIO, command=sys.executable, args=(str(DEMO_FOLDER / "workshop_server.py"),)
     )
@@ -73,13 +74,13 @@ def _save_queries() -> None:
     policy = Policy.objects.get(slug=DEFAULT_SLUG)
     for saved in json.loads((DEMO_FOLDER / "saved_queries.json").read_text(encoding="utf-8")):
         saved_queries.save_query(
-            policy=policy, query=saved["query"], expected=saved["expected"], actor=changes.SYSTEM
+            policy=policy, query=saved["query"], expected=saved["expected"], actor=actors.SYSTEM
         )
 
 
 def _record_creation(server: Server) -> None:
-    changes.record(
-        actor=changes.SYSTEM,
+    changes.record_change(
+        actor=actors.SYSTEM,
         subject=Subject.SERVER,
         name=server.name,
         action=Action.CREATED,

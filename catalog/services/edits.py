@@ -1,7 +1,7 @@
-"""Edits that meet: the version of a row's settings that an edit was made from, and what came after it.
+"""Optimistic locking of edits: the version that an edit was made from, and what has changed since.
 
-A version is what a GET gives as `ETag` and what a form carries in a hidden field. It holds a short code of
-every setting, so that it changes with the settings alone, and tells which of them have changed since.
+A version is the `ETag` of a GET and a hidden field of a form. It holds a short code of every setting, so that
+it changes with the settings alone and shows which of them have changed.
 """
 
 import hmac
@@ -14,6 +14,7 @@ from hashlib import sha256
 
 from django.conf import settings
 
+from catalog.access.actors import hide_prefix
 from catalog.domain.errors import ChangedField, OutdatedEdit
 from catalog.models import Change
 from catalog.models.changes import Subject
@@ -24,14 +25,14 @@ LOOKED_AT = 100
 BULK_LOOKED_AT = 20
 NO_STRONG_TAG = "If-Match has no tag that could match: send the ETag as it was given, in double quotes"
 
-Values = Mapping[str, object]
+FieldValues = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """What an edit was made from: one of these versions.
+    """The versions that an edit may have been made from.
 
-    A PATCH with `If-Match` is refused after any change; a form only where it would write over one.
+    A PATCH with `If-Match` is refused after any change; a form only where it would overwrite one.
     """
 
     versions: tuple[str, ...]
@@ -44,21 +45,21 @@ class Precondition:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row as an edit finds it, read under the lock that the edit writes under.
+class EditedRow:
+    """A row read under the lock that the edit writes under.
 
-    `shown` has the values that may be told, and may leave out secret ones.
+    `shown` has the values that may be shown, and may leave out secret ones.
     """
 
     subject: Subject
     name: str
-    present: Values
-    shown: Values
+    present: FieldValues
+    shown: FieldValues
     pk: int | None = None
 
 
-def version_of(values: Values) -> str:
-    """Short, for a header or a form. Nobody without our key can find out a value from it."""
+def encode_version(values: FieldValues) -> str:
+    """Short, for a header or a form. Keyed, so that values cannot be guessed from it."""
     codes = sorted(_code(field, value) for field, value in values.items())
     return urlsafe_b64encode(b"".join(codes)).decode()
 
@@ -68,7 +69,9 @@ def is_untouched(version: str, field: str, value: object) -> bool:
     return _code(field, value) in _codes_of(version)
 
 
-def require_current(row: Row, precondition: Precondition | None, *, wanted: Values | None = None) -> None:
+def require_current(
+    row: EditedRow, precondition: Precondition | None, *, wanted: FieldValues | None = None
+) -> None:
     """Raises OutdatedEdit where the row has changed since it was read; `wanted` is what is to be written.
 
     Call while holding the lock.
@@ -85,31 +88,31 @@ def require_current(row: Row, precondition: Precondition | None, *, wanted: Valu
     raise OutdatedEdit(
         f"{row.subject} {row.name}",
         tuple(_describe(row, fields)),
-        version=version_of(row.present),
+        version=encode_version(row.present),
         reason="" if precondition.versions else NO_STRONG_TAG,
     )
 
 
-def _changed_since(row: Row, version: str) -> list[str]:
+def _changed_since(row: EditedRow, version: str) -> list[str]:
     codes = _codes_of(version)
     return [field for field, value in row.present.items() if _code(field, value) not in codes]
 
 
-def _describe(row: Row, fields: list[str]) -> list[ChangedField]:
+def _describe(row: EditedRow, fields: list[str]) -> list[ChangedField]:
     found = _find_changes(row, fields)
     return [
         ChangedField(
             field=field,
             value=row.shown.get(field),
             is_shown=field in row.shown,
-            actor=found[field].actor if field in found else "",
+            actor=hide_prefix(found[field].actor) if field in found else "",
             at=found[field].at if field in found else None,
         )
         for field in fields
     ]
 
 
-def _find_changes(row: Row, fields: list[str]) -> dict[str, Change]:
+def _find_changes(row: EditedRow, fields: list[str]) -> dict[str, Change]:
     """The newest record of each field. A record of a server does not say which secrets changed."""
     found: dict[str, Change] = {}
     own = Change.objects.filter(subject=row.subject, name=row.name)[:LOOKED_AT]
@@ -123,7 +126,7 @@ def _find_changes(row: Row, fields: list[str]) -> dict[str, Change]:
     return found
 
 
-def _find_bulk_changes(row: Row, fields: list[str], found: dict[str, Change]) -> None:
+def _find_bulk_changes(row: EditedRow, fields: list[str], found: dict[str, Change]) -> None:
     for change in Change.objects.filter(subject=row.subject, name__regex=r" tools?$")[:BULK_LOOKED_AT]:
         for recorded, values in change.after.items():
             field = "tags" if recorded.startswith("tag ") else recorded
@@ -141,7 +144,7 @@ def _code(field: str, value: object) -> bytes:
 
 
 def _codes_of(version: str) -> frozenset[bytes]:
-    """Empty for text that is no version: then everything counts as changed."""
+    """Empty for a text that is no version: then everything counts as changed."""
     try:
         codes = urlsafe_b64decode(version.encode("ascii", "replace"))
     except NotBase64:

@@ -14,6 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Exists, F, Func, IntegerField, OuterRef, Q, Sum, TextField
 from django.db.models.functions import Cast
 from django.db.models.sql.compiler import SQLCompiler
+from django.utils.module_loading import import_string
 
 from catalog.domain.choices import Loading
 from catalog.domain.limits import (
@@ -38,15 +39,14 @@ from catalog.models.changes import Subject
 from catalog.models.tools import ToolQuerySet
 from catalog.services import jobs
 from catalog.services.batches import batches
-from catalog.services.writing import catalog_writing
+from catalog.services.catalog_lock import lock_catalog
 
 KEEP_JOBS = timedelta(days=7)
 KEEP_RUNS = timedelta(days=90)
 BATCH_ROWS = 500
 
-# Given qualified names, those that are referred to.
+# Given qualified names, those that are referred to. `settings.TOOL_REFERENCES` names such functions.
 FindReferred = Callable[[Sequence[str]], Iterable[str]]
-_find_referred: list[FindReferred] = []
 
 
 class ByteLength(Func):
@@ -61,20 +61,15 @@ class ByteLength(Func):
         return self.as_sql(compiler, connection, template=template, **options)
 
 
-def keep_referred_by(find: FindReferred) -> None:
-    """Keep gone tools whose names another app refers to; called when that app starts."""
-    _find_referred.append(find)
-
-
 def prune(*, now: datetime) -> None:
-    """What has served its time, of everything."""
+    """Delete everything that is older than it is kept."""
     jobs.prune_jobs(before=now - KEEP_JOBS)
     for server_id in Server.objects.order_by("pk").values_list("pk", flat=True):
         prune_server(server_id=server_id, now=now)
 
 
 def prune_server(*, server_id: int, now: datetime) -> None:
-    """What one server has left behind: records of refreshes, older forms of tools, tools that are gone."""
+    """Delete one server's old records: refresh runs, older revisions, tools that are gone."""
     _prune_runs(server_id, now)
     _prune_revisions(server_id)
     _prune_gone_tools(server_id, now)
@@ -157,7 +152,7 @@ def _unused(tools: ToolQuerySet) -> ToolQuerySet:
     )
 
 
-@catalog_writing()
+@lock_catalog()
 def _delete_gone(tool_ids: Sequence[int], named: set[str], now: datetime) -> None:
     """One of them may have come back meanwhile, or be referred to by its name."""
     recent = Change.objects.filter(
@@ -167,9 +162,14 @@ def _delete_gone(tool_ids: Sequence[int], named: set[str], now: datetime) -> Non
     )
     still = _unused(Tool.objects.filter(pk__in=tool_ids, gone_at__isnull=False)).exclude(Exists(recent))
     names = dict(still.values_list("qualified_name", "pk"))
-    referred = named.union(*(find(list(names)) for find in _find_referred))
+    referred = named.union(*(find(list(names)) for find in _load_references()))
     doomed = [tool_id for name, tool_id in names.items() if name not in referred]
     Tool.objects.filter(pk__in=doomed).delete()
+
+
+def _load_references() -> list[FindReferred]:
+    """How other apps, which the catalog does not know, say that they refer to a tool by its name."""
+    return [import_string(path) for path in settings.TOOL_REFERENCES]
 
 
 def _read_expected_names() -> set[str]:

@@ -7,12 +7,12 @@ receiving one twice costs a claim that fails. A job may run twice, so what it do
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError, IntegrityError, connection, transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Case, Exists, F, OuterRef, Q, When
 from django.db.models.functions import Least
 from django.utils import timezone
 
@@ -28,12 +28,15 @@ RENEW_EVERY_SECONDS = 5.0
 LONGEST_ATTEMPT = timedelta(seconds=600)
 REWAKE_AFTER = timedelta(seconds=10)
 FIRST_RETRY_AFTER = timedelta(seconds=5)
+# For so long a message counts as on its way; the sweep repeats those that are lost.
+WAKE_UP_TRAVELS = timedelta(seconds=1)
 WAKE_AT_ONCE = 500
 PRUNE_AT_ONCE = 500
+ADD_AT_ONCE = 500
 # Each failure means that another request was added, committed and claimed in between.
 REQUEST_ATTEMPTS = 10
 
-Handler = Callable[[Job], None]
+JobHandler = Callable[[Job], None]
 
 
 class LostHold(Exception):
@@ -49,12 +52,16 @@ def request_job(*, kind: JobKind, subject: int = 0) -> Job:
     requests is one job.
 
     The waiting row is written to in any case: a worker that would claim it has to wait for our transaction,
-    and so sees what the job is asked for.
+    and so sees what the job is asked for. A wake-up that is on its way to a worker serves as well: one for
+    every request would keep workers busy with messages about a job that is done.
     """
     for _ in range(REQUEST_ATTEMPTS):
         with transaction.atomic(savepoint=False):
+            now = timezone.now()
             waiting = Job.objects.filter(kind=kind, subject=subject, state=JobState.WAITING)
-            if waiting.update(run_after=Least(F("run_after"), timezone.now()), woken_at=None):
+            is_on_its_way = Q(run_after__lte=now, woken_at__gt=now - WAKE_UP_TRAVELS, woken_at__lte=now)
+            woken_at = Case(When(is_on_its_way, then=F("woken_at")), default=None)
+            if waiting.update(run_after=Least(F("run_after"), now), woken_at=woken_at):
                 return waiting.get()
             if job := _add_job(kind, subject):
                 return job
@@ -65,6 +72,14 @@ def ensure_job(*, kind: JobKind, subject: int = 0) -> None:
     """Have a job wait, but leave one that waits for its next attempt in peace: what sweeps ask for."""
     if not Job.objects.filter(kind=kind, subject=subject, state=JobState.WAITING).exists():
         _add_job(kind, subject)
+
+
+def ensure_jobs(*, kind: JobKind, subjects: Sequence[int]) -> None:
+    """The same for many subjects at once."""
+    now = timezone.now()
+    for batch in batches(subjects, ADD_AT_ONCE):
+        wanted = [Job(kind=kind, subject=subject, run_after=now) for subject in batch]
+        Job.objects.bulk_create(wanted, ignore_conflicts=True)
 
 
 def _add_job(kind: JobKind, subject: int) -> Job | None:
@@ -84,7 +99,11 @@ def take_wakeable(*, now: datetime, held_back: Collection[int] = ()) -> list[tup
     A job that could not be claimed yet, because one of its kind and subject is running, is heard of when
     that one has ended. A job that another transaction is writing to is left to the wake-up that follows it.
     """
-    quiet = Q(woken_at=None) | Q(woken_at__lt=now - REWAKE_AFTER)
+    long_ago, after_a_clock_was_set_back = (
+        Q(woken_at__lt=now - REWAKE_AFTER),
+        Q(woken_at__gt=now + REWAKE_AFTER),
+    )
+    quiet = Q(woken_at=None) | long_ago | after_a_clock_was_set_back
     ahead = Job.objects.filter(
         kind=OuterRef("kind"), subject=OuterRef("subject"), state=JobState.RUNNING, held_until__gte=now
     )
@@ -171,7 +190,7 @@ def confirm_held(job: Job) -> None:
         raise LostHold(f"job {job.pk} was taken over by another worker")
 
 
-def run_job(*, job_id: int, holder: str, handlers: Mapping[JobKind, Handler]) -> bool:
+def run_job(*, job_id: int, holder: str, handlers: Mapping[JobKind, JobHandler]) -> bool:
     """Claim one job and carry it out. False when there was nothing to do."""
     job = claim_job(job_id=job_id, holder=holder)
     if job is None:

@@ -1,12 +1,15 @@
-"""What changes the table of models."""
+"""Adds, changes and deletes rows of the table of models."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from catalog.access import Role
+from catalog.access import actors
+from catalog.access.roles import Role
 from catalog.domain.errors import Conflict
+from catalog.domain.limits import COUNT
 from catalog.domain.problems import Problems
 from catalog.domain.values import is_storable
 from catalog.models import Change, ModelSupport
@@ -16,7 +19,14 @@ from catalog.selectors.models import find_model
 from catalog.services import changes, edits
 
 MAX_PATTERN_CHARS = 100
-MAX_CONTEXT_WINDOW = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class SavedModel:
+    """The row as it is now. `change` is the record of what was changed, None where it was so already."""
+
+    row: ModelSupport
+    change: Change | None
 
 
 @transaction.atomic
@@ -26,45 +36,54 @@ def save_model(
     provider: Provider,
     hosted_search: bool,
     context_window: int | None,
-    actor: changes.Actor,
+    actor: actors.Actor,
     model_id: int | None = None,
     if_unchanged: edits.Precondition | None = None,
-) -> ModelSupport:
+) -> SavedModel:
     """Add a row, or change the one named. Raises Conflict where another row has the pattern, and OutdatedEdit
     where the precondition does not hold.
     """
-    changes.require(actor, Role.ADMIN)
+    actors.require(actor, Role.ADMIN)
     name_pattern = name_pattern.strip()
     _check(name_pattern, context_window)
     row = ModelSupport() if model_id is None else _hold(model_id)
-    before = {} if model_id is None else describe(row)
+    before = {} if model_id is None else describe_model(row)
     row.name_pattern, row.provider = name_pattern, provider
     row.hosted_search, row.context_window = hosted_search, context_window
     if before:
-        present = edits.Row(Subject.MODEL, str(before["name_pattern"]), present=before, shown=before)
-        edits.require_current(present, if_unchanged, wanted=describe(row))
-    if describe(row) == before:
-        return row
+        present = edits.EditedRow(Subject.MODEL, str(before["name_pattern"]), present=before, shown=before)
+        edits.require_current(present, if_unchanged, wanted=describe_model(row))
+    if describe_model(row) == before:
+        return SavedModel(row, None)
     try:
         with transaction.atomic():
             row.save()
     except IntegrityError:
         raise Conflict(f"there is a row for {name_pattern} already") from None
-    _record(row, actor, Action.CHANGED if before else Action.CREATED, before, describe(row))
-    return row
+    change = changes.record_change(
+        actor=actor,
+        subject=Subject.MODEL,
+        name=row.name_pattern,
+        action=Action.CHANGED if before else Action.CREATED,
+        before=before,
+        after=describe_model(row),
+    )
+    return SavedModel(row, change)
 
 
 @transaction.atomic
-def delete_model(*, model_id: int, actor: changes.Actor) -> None:
-    changes.require(actor, Role.ADMIN)
+def delete_model(*, model_id: int, actor: actors.Actor) -> Change:
+    actors.require(actor, Role.ADMIN)
     row = _hold(model_id)
-    before = describe(row)
+    before = describe_model(row)
     row.delete()
-    _record(row, actor, Action.DELETED, before, {})
+    return changes.record_change(
+        actor=actor, subject=Subject.MODEL, name=row.name_pattern, action=Action.DELETED, before=before
+    )
 
 
-def restore_model(*, change: Change, actor: changes.Actor) -> None:
-    """Take a change back: a row that was added goes, one deleted comes back, one edited is as it was.
+def restore_model(*, change: Change, actor: actors.Actor) -> None:
+    """Undo a change: an added row is deleted, a deleted one comes back, an edited one gets its former values.
 
     Raises Conflict where the row has changed since.
     """
@@ -74,10 +93,10 @@ def restore_model(*, change: Change, actor: changes.Actor) -> None:
     row = ModelSupport.objects.filter(name_pattern=change.name).first()
     if row is None:
         raise Conflict(f"there is no row for {change.name} any more")
-    present = describe(row)
+    present = describe_model(row)
     differing = [field for field, value in change.after.items() if present.get(field) != value]
     if differing:
-        later = changes.tell_later(change, differing)
+        later = changes.later_changes(change, differing)
         raise Conflict(f"the row for {change.name} has changed since: {later}")
     if change.action == Action.CREATED:
         delete_model(model_id=row.pk, actor=actor)
@@ -86,25 +105,25 @@ def restore_model(*, change: Change, actor: changes.Actor) -> None:
 
 
 def version_of(row: ModelSupport) -> str:
-    """What an edit of the row is made from."""
-    return edits.version_of(describe(row))
+    """The version of the row's settings, for the precondition of an edit."""
+    return edits.encode_version(describe_model(row))
 
 
 def change_model(
     *,
     model_id: int,
     changed: Mapping[str, Any],
-    actor: changes.Actor,
+    actor: actors.Actor,
     if_unchanged: edits.Precondition | None = None,
-) -> ModelSupport:
+) -> SavedModel:
     """Change the fields given and leave the rest."""
     with transaction.atomic():
-        fields = {**describe(_hold(model_id)), **changed}
+        fields = {**describe_model(_hold(model_id)), **changed}
         return _save_described(fields, actor, model_id=model_id, if_unchanged=if_unchanged)
 
 
-def describe(row: ModelSupport) -> dict[str, object]:
-    """The row as the change record keeps it."""
+def describe_model(row: ModelSupport) -> dict[str, object]:
+    """The row's fields for the change record."""
     return {
         "name_pattern": row.name_pattern,
         "provider": str(row.provider),
@@ -121,11 +140,11 @@ def _hold(model_id: int) -> ModelSupport:
 
 def _save_described(
     fields: Mapping[str, Any],
-    actor: changes.Actor,
+    actor: actors.Actor,
     *,
     model_id: int | None = None,
     if_unchanged: edits.Precondition | None = None,
-) -> ModelSupport:
+) -> SavedModel:
     return save_model(
         name_pattern=fields["name_pattern"],
         provider=Provider(fields["provider"]),
@@ -141,18 +160,6 @@ def _check(name_pattern: str, context_window: int | None) -> None:
     problems = Problems()
     if not 0 < len(name_pattern) <= MAX_PATTERN_CHARS or not is_storable(name_pattern):
         problems.add("name_pattern", f"must have 1 to {MAX_PATTERN_CHARS} characters")
-    if context_window is not None and not 1 <= context_window <= MAX_CONTEXT_WINDOW:
-        problems.add("context_window", f"must be a number from 1 to {MAX_CONTEXT_WINDOW:,}")
+    if context_window is not None and not 1 <= context_window <= COUNT:
+        problems.add("context_window", f"must be a number from 1 to {COUNT:,}")
     problems.raise_if_any()
-
-
-def _record(
-    row: ModelSupport,
-    actor: changes.Actor,
-    action: Action,
-    before: dict[str, object],
-    after: dict[str, object],
-) -> None:
-    changes.record(
-        actor=actor, subject=Subject.MODEL, name=row.name_pattern, action=action, before=before, after=after
-    )

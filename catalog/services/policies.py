@@ -1,4 +1,4 @@
-"""What changes a policy. Every save keeps the one before it, with who and when."""
+"""Creates, changes and deletes policies. Every save keeps the version before it."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -6,25 +6,26 @@ from dataclasses import fields
 from django.db import transaction
 from django.db.models import ProtectedError
 
-from catalog.access import Role
+from catalog.access import actors
+from catalog.access.roles import Role
 from catalog.domain import policy as domain
 from catalog.domain.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from catalog.models import Policy, PolicyVersion, Tool
+from catalog.domain.policy import DEFAULT_SLUG
+from catalog.models import Change, Policy, PolicyVersion, Tool
 from catalog.models.changes import Action, Subject
 from catalog.selectors.facts import read_policy
 from catalog.selectors.review import quarantines_in_force
 from catalog.services import approvals, changes, decisions, edits
-from catalog.services.writing import catalog_writing
+from catalog.services.catalog_lock import lock_catalog
 
-DEFAULT_SLUG = "default"
 QUARANTINE = "quarantine"
 _FIELD_NAMES = tuple(field.name for field in fields(domain.Policy))
 
 
-@catalog_writing()
-def create_policy(*, wanted: Mapping[str, object], actor: changes.Actor) -> Policy:
+@lock_catalog()
+def create_policy(*, wanted: Mapping[str, object], actor: actors.Actor) -> Policy:
     """Make a policy; fields left out take their defaults. Raises Conflict when the slug is taken."""
-    changes.require(actor, Role.EDITOR)
+    actors.require(actor, Role.EDITOR)
     if "slug" not in wanted:
         raise InvalidInput.at("policy.slug", "is missing")
     made = domain.Policy.from_mapping(wanted)
@@ -33,25 +34,27 @@ def create_policy(*, wanted: Mapping[str, object], actor: changes.Actor) -> Poli
     row = Policy(slug=made.slug)
     _trust_known(made)
     _save(row, made, actor)
-    _record(row, actor, Action.CREATED, {}, made.to_mapping())
+    changes.record_change(
+        actor=actor, subject=Subject.POLICY, name=row.slug, action=Action.CREATED, after=made.to_mapping()
+    )
     return row
 
 
-@catalog_writing()
+@lock_catalog()
 def change_policy(
     *,
     policy: Policy,
     changed: Mapping[str, object],
-    actor: changes.Actor,
+    actor: actors.Actor,
     if_unchanged: edits.Precondition | None = None,
-) -> bool:
-    """Change the fields given, in camelCase or snake_case. False when all of them had that value already.
+) -> Change | None:
+    """Change the fields given, in camelCase or snake_case. None when all of them had that value already.
 
     Raises InvalidInput with every mistake, and changes nothing then; NotAllowed where a reader of less than
     an admin's role changes the quarantine, which guards what admins approve; OutdatedEdit where the
     precondition does not hold.
     """
-    changes.require(actor, Role.EDITOR)
+    actors.require(actor, Role.EDITOR)
     row = Policy.objects.select_for_update().get(pk=policy.pk)
     before = read_policy(row)
     after = before.change(changed)
@@ -59,25 +62,30 @@ def change_policy(
     if after.slug != before.slug:
         raise InvalidInput.at("policy.slug", "cannot be changed: agents know the policy by it")
     if after == before:
-        return False
+        return None
     if after.quarantine is not before.quarantine:
         _require_admin(actor)
         _trust_known(after)
     _keep_first_version(row, before)
     row.version += 1
     _save(row, after, actor)
-    _record(row, actor, Action.CHANGED, before.to_mapping(), after.to_mapping())
-    return True
+    return changes.record_change(
+        actor=actor,
+        subject=Subject.POLICY,
+        name=row.slug,
+        before=before.to_mapping(),
+        after=after.to_mapping(),
+    )
 
 
 def version_of(policy: Policy) -> str:
-    """What an edit of the policy is made from."""
-    return edits.version_of(_edit_row(policy, read_policy(policy)).present)
+    """The version of the policy's settings, for the precondition of an edit."""
+    return edits.encode_version(_edit_row(policy, read_policy(policy)).present)
 
 
 def roll_back(
-    *, policy: Policy, number: int, actor: changes.Actor, if_unchanged: edits.Precondition | None = None
-) -> bool:
+    *, policy: Policy, number: int, actor: actors.Actor, if_unchanged: edits.Precondition | None = None
+) -> Change | None:
     """Make the policy what it was in a version. That is a change too, and can be rolled back."""
     version = PolicyVersion.objects.filter(policy=policy, number=number).first()
     if version is None:
@@ -86,9 +94,9 @@ def roll_back(
 
 
 @transaction.atomic
-def delete_policy(*, policy: Policy, actor: changes.Actor) -> None:
+def delete_policy(*, policy: Policy, actor: actors.Actor) -> Change:
     """Raises Conflict for `default`, and while keys or sessions use the policy."""
-    changes.require(actor, Role.ADMIN)
+    actors.require(actor, Role.ADMIN)
     if policy.slug == DEFAULT_SLUG:
         raise Conflict("the policy default serves keys made without one, and stays")
     before = read_policy(policy).to_mapping()
@@ -96,25 +104,27 @@ def delete_policy(*, policy: Policy, actor: changes.Actor) -> None:
         policy.delete()
     except ProtectedError:
         raise Conflict(f"keys or sessions use the policy {policy.slug}") from None
-    _record(policy, actor, Action.DELETED, before, {})
+    return changes.record_change(
+        actor=actor, subject=Subject.POLICY, name=policy.slug, action=Action.DELETED, before=before
+    )
 
 
-def _edit_row(row: Policy, policy: domain.Policy) -> edits.Row:
+def _edit_row(row: Policy, policy: domain.Policy) -> edits.EditedRow:
     fields = {name: value for name, value in policy.to_mapping().items() if name != "slug"}
-    return edits.Row(Subject.POLICY, row.slug, present=fields, shown=fields)
+    return edits.EditedRow(Subject.POLICY, row.slug, present=fields, shown=fields)
 
 
-def _require_admin(actor: changes.Actor) -> None:
+def _require_admin(actor: actors.Actor) -> None:
     if actor.role < Role.ADMIN:
         raise NotAllowed("quarantine guards what admins approve: only an admin may change it")
 
 
 def _trust_known(wanted: domain.Policy) -> None:
-    """What begins to be held back is what comes from now on: the tools known so far are trusted."""
+    """Trusts the tools known so far, so that quarantine only locks what comes from now on."""
     approvals.trust_known(wanted=wanted.quarantine, in_force=quarantines_in_force())
 
 
-def _save(row: Policy, wanted: domain.Policy, actor: changes.Actor) -> None:
+def _save(row: Policy, wanted: domain.Policy, actor: actors.Actor) -> None:
     if Tool.objects.filter(qualified_name=wanted.search_tool_name).exists():
         raise Conflict(f"a tool has the name {wanted.search_tool_name}: the search tool needs one of its own")
     for name in _FIELD_NAMES:
@@ -126,22 +136,10 @@ def _save(row: Policy, wanted: domain.Policy, actor: changes.Actor) -> None:
 
 
 def _keep_first_version(row: Policy, fields_before: domain.Policy) -> None:
-    """A policy that a migration made has no version yet; its first change keeps it."""
+    """Stores the first version of a policy that a migration created, at its first change."""
     if not row.versions.exists():
-        _keep_version(row, fields_before, changes.SYSTEM.label)
+        _keep_version(row, fields_before, actors.SYSTEM.label)
 
 
 def _keep_version(row: Policy, wanted: domain.Policy, actor: str) -> None:
     PolicyVersion.objects.create(policy=row, number=row.version, fields=wanted.to_mapping(), actor=actor)
-
-
-def _record(
-    row: Policy,
-    actor: changes.Actor,
-    action: Action,
-    before: Mapping[str, object],
-    after: Mapping[str, object],
-) -> None:
-    changes.record(
-        actor=actor, subject=Subject.POLICY, name=row.slug, action=action, before=before, after=after
-    )

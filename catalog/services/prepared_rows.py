@@ -1,7 +1,7 @@
-"""Rows made ready for the database before a transaction begins, so that the transaction only writes them.
+"""Prepares rows before a transaction begins, so that the transaction only writes them.
 
-Turning values into what a database takes (JSON above all) costs more than storing them, and Django's own bulk
-updates cost far more again. SQLite has one writer: whatever is done while it is held, everybody waits for.
+Converting values for the database (JSON above all) costs more than storing them, and Django's bulk updates
+cost far more again. SQLite has one writer: everybody waits for whatever is done while it is held.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection, models
 
-Values = tuple[Any, ...]
+RowValues = tuple[Any, ...]
 
 
 class Columns:
@@ -20,15 +20,15 @@ class Columns:
         self._model = model
         self._fields = [_concrete_field(model, name) for name in self.names]
 
-    def prepare(self, values: Iterable[object]) -> Values:
-        """One row's values, in the order of the columns, as the database takes them."""
+    def prepare(self, values: Iterable[object]) -> RowValues:
+        """One row's values in column order, converted for the database."""
         return tuple(
             field.get_db_prep_save(value, connection)
             for field, value in zip(self._fields, values, strict=True)
         )
 
-    def insert(self, rows: Sequence[Values]) -> None:
-        """Add rows. Columns that are not named get the value that the model gives them."""
+    def insert(self, rows: Sequence[RowValues]) -> None:
+        """Insert rows. Other columns get the model's defaults."""
         named = {field.attname for field in self._fields}
         others = [
             field
@@ -41,8 +41,8 @@ class Columns:
         statement = f"INSERT INTO {self._table} ({', '.join(map(_quote, columns))}) VALUES ({marks})"  # noqa: S608
         self._run(statement, [(*row, *defaults) for row in rows])
 
-    def update(self, rows: Iterable[tuple[int, Values]]) -> None:
-        """Give each row, named by its primary key, its new values."""
+    def update(self, rows: Iterable[tuple[int, RowValues]]) -> None:
+        """Update rows, given by primary key."""
         key = self._model._meta.pk
         assert key is not None
         assignments = ", ".join(f"{_quote(field)} = %s" for field in self._fields)
@@ -53,7 +53,7 @@ class Columns:
     def _table(self) -> str:
         return connection.ops.quote_name(self._model._meta.db_table)
 
-    def _run(self, statement: str, rows: list[Values]) -> None:
+    def _run(self, statement: str, rows: list[RowValues]) -> None:
         if not rows:
             return
         with connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""Brings a server's tools up to date, and keeps the record of each attempt."""
+"""Refreshes a server's tools, and records each attempt."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ from catalog.domain.connection import (
     Connection,
     FailureCode,
     Limits,
-    Listing,
     Rejected,
     Rules,
+    ServerListing,
     StdioRules,
     UpstreamFailure,
 )
@@ -27,8 +27,8 @@ from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobKind, JobState
 from catalog.models.servers import MAX_PROTOCOL_CHARS, MAX_TITLE_CHARS, MAX_VERSION_CHARS
 from catalog.sealing import SealBroken
-from catalog.services import connections, decisions, followers, history, jobs, tools
-from catalog.services.writing import catalog_writing
+from catalog.services import connections, decisions, derived_state, history, jobs, tools
+from catalog.services.catalog_lock import lock_catalog
 
 FIRST_RETRY_AFTER_SECONDS = 30
 LONGEST_RETRY_AFTER_SECONDS = 3600
@@ -42,28 +42,27 @@ MOST_UNREACHED_AT_ONCE = 6  # with those that timed out
 _TIMED_OUT = Q(failures__gt=0, last_error_code__in=[FailureCode.CONNECT_TIMEOUT, FailureCode.LIST_TIMEOUT])
 _NEVER_REACHED = Q(last_refreshed_at=None)
 
-ListTools = Callable[..., Listing]
+ListTools = Callable[..., ServerListing]
 
 
 def request_refresh(*, server: Server) -> Job:
-    """Ask for a refresh. One that waits already serves; the caller wakes the workers on commit."""
+    """Request a refresh, unless one is waiting. The caller wakes the workers on commit."""
     return jobs.request_job(kind=JobKind.REFRESH_SERVER, subject=server.pk)
 
 
 def request_due_refreshes(*, now: datetime) -> int:
-    """Ask for a refresh of every server whose time has come."""
+    """Request a refresh of every server that is due."""
     under_way = Job.objects.open().filter(kind=JobKind.REFRESH_SERVER).values("subject")
-    due = Server.objects.due(now=now).exclude(pk__in=under_way)
-    for server in due:
-        jobs.ensure_job(kind=JobKind.REFRESH_SERVER, subject=server.pk)
+    due = list(Server.objects.due(now=now).exclude(pk__in=under_way).values_list("pk", flat=True))
+    jobs.ensure_jobs(kind=JobKind.REFRESH_SERVER, subjects=due)
     return len(due)
 
 
 def find_held_back(*, now: datetime) -> list[int]:
-    """Ids of the waiting refreshes that no worker should hear about yet, so that silent servers leave room.
+    """Ids of waiting refreshes that workers should not start yet, so that silent servers leave threads free.
 
-    A server that said nothing last time may say nothing again, and hold a worker's thread until the time is
-    over. Those take some of the threads at most, together with those that were never reached a few more.
+    A server that did not answer last time may hang again and hold a thread until its timeout. Such servers
+    get some of the threads at most; together with those that were never reached, a few more.
     """
     refreshes = Job.objects.open().filter(kind=JobKind.REFRESH_SERVER).order_by("run_after", "pk")
     rows = list(refreshes.values_list("pk", "subject", "state", "woken_at"))
@@ -88,9 +87,9 @@ def find_held_back(*, now: datetime) -> list[int]:
 
 
 def run_refresh(job: Job, *, list_tools: ListTools | None = None) -> None:
-    """Ask one server for its tools and store what it says.
+    """Ask one server for its tools and store them.
 
-    No transaction is open while it is asked, nor while its definitions are looked over.
+    No transaction is open while it is asked, nor while its definitions are checked.
     """
     server = Server.objects.refreshable().filter(pk=job.subject).first()
     if server is None:
@@ -115,7 +114,7 @@ def run_refresh(job: Job, *, list_tools: ListTools | None = None) -> None:
 
 
 def _explain(error: Exception) -> UpstreamFailure:
-    """The error's own text may hold anything: it is for the worker's log alone."""
+    """The error's own text may hold anything, so it goes to the worker's log alone."""
     words = f"The refresh failed ({type(error).__name__}): see the worker's log"
     return UpstreamFailure(FailureCode.UNEXPECTED, words)
 
@@ -142,9 +141,9 @@ def _rules() -> Rules:
     )
 
 
-@catalog_writing()
+@lock_catalog()
 def _store_listing(
-    job: Job, server: Server, listing: Listing, prepared: tools.PreparedListing, started_at: datetime
+    job: Job, server: Server, listing: ServerListing, prepared: tools.PreparedListing, started_at: datetime
 ) -> tools.Stored | None:
     """None where the server was deleted meanwhile."""
     jobs.confirm_held(job)
@@ -181,14 +180,14 @@ def _store_listing(
         stderr_tail=listing.stderr_tail,
     )
     if stored.touched:
-        followers.request_all()
+        derived_state.request_all()
     if listing.instructions != row.instructions:
         decisions.request_new_lists()
     return stored
 
 
 def _cut_rejected(rejected: Sequence[Rejected]) -> list[dict[str, str]]:
-    """As many as a record keeps."""
+    """As many rejected definitions as a record keeps."""
     kept: list[dict[str, str]] = []
     left_bytes = REJECTED_OF_A_RUN_BYTES
     for one in rejected[:REJECTED_OF_A_RUN]:
@@ -199,9 +198,9 @@ def _cut_rejected(rejected: Sequence[Rejected]) -> list[dict[str, str]]:
     return kept
 
 
-@catalog_writing()
+@lock_catalog()
 def _store_failure(job: Job, server: Server, failure: UpstreamFailure, started_at: datetime) -> None:
-    """Keep the last good catalog, and say what is wrong and since when, unless the server was deleted."""
+    """Keep the last good catalog, and store the failure and its start, unless the server was deleted."""
     jobs.confirm_held(job)
     row = Server.objects.filter(pk=server.pk).first()
     if row is None:
@@ -232,5 +231,5 @@ def _retry_after_seconds(failures_before: int) -> float:
 
 
 def _jittered(seconds: float) -> timedelta:
-    """Spread servers of one interval over time."""
+    """Adds jitter, to spread servers of one interval over time."""
     return timedelta(seconds=seconds * random.uniform(1 - JITTER, 1 + JITTER))  # noqa: S311  no secret

@@ -1,17 +1,19 @@
-"""Saved queries: what an editor keeps, with the tools that each should find."""
+"""Saves queries with the tools that each should find."""
 
 from collections.abc import Mapping, Sequence
 
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
-from catalog.access import Role
+from catalog.access import actors
+from catalog.access.roles import Role
 from catalog.domain.errors import Conflict, InvalidInput
-from catalog.domain.query import MAX_QUERY_CHARS, Listing, parse_query
+from catalog.domain.limits import QUERY_CHARS
+from catalog.domain.query import Browse, parse_query
 from catalog.models import Change, Policy, SavedQuery, Tool
 from catalog.models.changes import Action, Subject
 from catalog.services import changes, edits
-from catalog.services.writing import catalog_writing
+from catalog.services.catalog_lock import lock_catalog
 
 MOST_SAVED = 200  # of one policy: a run of all of them stays a matter of a second
 MOST_EXPECTED = 10
@@ -20,7 +22,7 @@ _NAME_CHARS = 255
 
 @transaction.atomic
 def rename_expected(renamed: Mapping[str, str]) -> None:
-    """Have saved queries expect tools by their new names, given by the old ones."""
+    """Rename expected tools in saved queries, given new names by old ones."""
     for row in SavedQuery.objects.select_for_update().order_by("pk"):
         expected = [renamed.get(name, name) for name in row.expected]
         if expected != row.expected:
@@ -29,30 +31,30 @@ def rename_expected(renamed: Mapping[str, str]) -> None:
 
 
 def version_of(saved: SavedQuery | None) -> str:
-    """What a form that saves a query carries; None is a query that nobody has saved."""
-    return edits.version_of({"expected": _expected_of(saved)})
+    """The version that a form carries; None for a query that is not saved yet."""
+    return edits.encode_version({"expected": _expected_of(saved)})
 
 
-@catalog_writing()
+@lock_catalog()
 def save_query(
     *,
     policy: Policy,
     query: str,
     expected: Sequence[str],
-    actor: changes.Actor,
+    actor: actors.Actor,
     precondition: edits.Precondition | None = None,
 ) -> SavedQuery:
-    """Save a query, or change what a saved one should find. Tools go by qualified or own name, and are not
-    renamed meanwhile.
+    """Save a query, or change what a saved one should find. Tools are given by qualified or own name, and
+    cannot be renamed meanwhile.
 
-    Raises InvalidInput for a query that cannot be read and for tools that do not exist, Conflict when the
-    policy has as many as it may, OutdatedEdit when it was saved with other tools since it was read.
+    Raises InvalidInput for a query that cannot be parsed and for unknown tools, Conflict when the policy has
+    as many as it may, OutdatedEdit when it was saved with other tools since it was read.
     """
-    changes.require(actor, Role.EDITOR)
+    actors.require(actor, Role.EDITOR)
     text, names = _clean_query(query), _resolve(expected)
     known = SavedQuery.objects.select_for_update().filter(policy=policy, query=text).first()
     present = {"expected": _expected_of(known)}
-    row = edits.Row(Subject.QUERY, text[:_NAME_CHARS], present=present, shown=present)
+    row = edits.EditedRow(Subject.QUERY, text[:_NAME_CHARS], present=present, shown=present)
     edits.require_current(row, precondition, wanted={"expected": names})
     if known is None and SavedQuery.objects.filter(policy=policy).count() >= MOST_SAVED:
         raise Conflict(f"a policy has at most {MOST_SAVED} saved queries")
@@ -62,21 +64,34 @@ def save_query(
     if _fields_of(saved) == before:
         return saved
     _store(saved)
-    _record(saved, actor, Action.CREATED if known is None else Action.CHANGED, before, _fields_of(saved))
+    changes.record_change(
+        actor=actor,
+        subject=Subject.QUERY,
+        name=saved.query[:_NAME_CHARS],
+        action=Action.CREATED if known is None else Action.CHANGED,
+        before=before,
+        after=_fields_of(saved),
+    )
     return saved
 
 
 @transaction.atomic
-def delete_query(*, saved: SavedQuery, actor: changes.Actor) -> Change:
-    """Its results go with it. The record holds enough to save it again."""
-    changes.require(actor, Role.EDITOR)
+def delete_query(*, saved: SavedQuery, actor: actors.Actor) -> Change:
+    """Delete a query with its results. The record holds enough to save it again."""
+    actors.require(actor, Role.EDITOR)
     before = _fields_of(saved)
     SavedQuery.objects.filter(pk=saved.pk).delete()
-    return _record(saved, actor, Action.DELETED, before, {})
+    return changes.record_change(
+        actor=actor,
+        subject=Subject.QUERY,
+        name=saved.query[:_NAME_CHARS],
+        action=Action.DELETED,
+        before=before,
+    )
 
 
-def restore_query(*, change: Change, actor: changes.Actor) -> SavedQuery:
-    """Save a deleted query again, as it was. Raises Conflict where its policy is gone or has it anew."""
+def restore_query(*, change: Change, actor: actors.Actor) -> SavedQuery:
+    """Save a deleted query again. Raises Conflict where its policy is gone or has the query again."""
     policy = Policy.objects.filter(slug=change.before["policy"]).first()
     if policy is None:
         raise Conflict(f"there is no policy {change.before['policy']} any more")
@@ -97,9 +112,9 @@ def _store(saved: SavedQuery) -> None:
 
 def _clean_query(query: str) -> str:
     text = query.strip()
-    if len(text) > MAX_QUERY_CHARS:
-        raise InvalidInput.at("query", f"a saved query has at most {MAX_QUERY_CHARS} characters")
-    if isinstance(parse_query(text), Listing):
+    if len(text) > QUERY_CHARS:
+        raise InvalidInput.at("query", f"a saved query has at most {QUERY_CHARS} characters")
+    if isinstance(parse_query(text), Browse):
         raise InvalidInput.at("query", "needs at least one word")
     return text
 
@@ -115,7 +130,7 @@ def _resolve(names: Sequence[str]) -> list[str]:
 
 
 def _meant(name: str, known: Sequence[tuple[str, str]]) -> str:
-    """The qualified name that a name stands for; an own name must be that of one tool alone."""
+    """The qualified name of a name; an own name must belong to one tool alone."""
     if any(qualified == name for qualified, _ in known):
         return name
     fitting = [qualified for qualified, own in known if own == name]
@@ -132,20 +147,3 @@ def _expected_of(saved: SavedQuery | None) -> list[str]:
 
 def _fields_of(saved: SavedQuery) -> dict[str, object]:
     return {"policy": saved.policy.slug, "query": saved.query, "expected": list(saved.expected)}
-
-
-def _record(
-    saved: SavedQuery,
-    actor: changes.Actor,
-    action: Action,
-    before: Mapping[str, object],
-    after: Mapping[str, object],
-) -> Change:
-    return changes.record(
-        actor=actor,
-        subject=Subject.QUERY,
-        name=saved.query[:_NAME_CHARS],
-        action=action,
-        before=before,
-        after=after,
-    )

@@ -1,4 +1,4 @@
-"""Runs the saved queries of a policy as its agents search, and keeps what they found."""
+"""Runs a policy's saved queries as its agents search, and stores the results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +11,12 @@ from catalog.models.jobs import JobKind
 from catalog.search import evaluation
 from catalog.search.evaluation import Quality
 from catalog.search.request import Visible
+from catalog.selectors import search
 from catalog.selectors.decisions import count_behind
 from catalog.selectors.saved_queries import PASS_WITHIN, stale_policies
-from catalog.services import jobs, reindex, search
+from catalog.services import jobs, reindex
 
-LOOKED_AT = 50  # places past the first five are told, not counted
+LOOKED_AT = 50  # ranks past the first five are shown, not counted
 KEPT_RUNS = 50
 
 
@@ -36,7 +37,9 @@ class _Judged:
 
 
 def request_if_behind() -> None:
-    """Ask for a run where catalog or policy moved since the last, once index and decisions have followed."""
+    """Request a run where catalog or policy changed since the last one, once index and decisions have
+    followed.
+    """
     if stale_policies().exists() and not count_behind() and not reindex.is_behind():
         jobs.ensure_job(kind=JobKind.RUN_SAVED_QUERIES)
 
@@ -47,7 +50,7 @@ def run_stale(job: Job) -> None:
 
 
 def run_policy(policy: Policy) -> SavedRun | None:
-    """Run what is saved for a policy now. None while nothing has been decided for it, or nothing is saved."""
+    """Run a policy's saved queries now. None while nothing has been decided for it, or nothing is saved."""
     policy = Policy.objects.get(pk=policy.pk)
     # Read before the search: what moves meanwhile leaves the run stale, and it is made again.
     decided = DecidedList.objects.filter(policy=policy, policy_version__gt=0).first()
@@ -71,7 +74,7 @@ def _judge(policy: Policy, saved: SavedQuery, ids: dict[str, int], shown: Visibl
     return _Judged(
         saved,
         {name: places.get(ids[name]) if name in ids else None for name in saved.expected},
-        evaluation.judge(ranked, groups),
+        evaluation.score_ranking(ranked, groups),
     )
 
 

@@ -1,4 +1,4 @@
-"""What changes a server. Its tools come from a refresh, or from a file."""
+"""Adds and changes servers. Their tools come from a refresh or a file."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -6,28 +6,30 @@ from datetime import timedelta
 from django.conf import settings
 from django.utils import timezone
 
-from catalog.access import Role
+from catalog.access import actors
+from catalog.access.roles import Role
 from catalog.domain.choices import Kind, Transport
 from catalog.domain.connection import Connection
+from catalog.domain.destinations import is_same_destination
 from catalog.domain.dialects import ServerEntry
 from catalog.domain.errors import InvalidInput
 from catalog.domain.problems import Problems, join_place
 from catalog.domain.references import ReferenceRules, new_references
-from catalog.domain.server_names import why_refused
+from catalog.domain.server_names import why_name_refused
 from catalog.domain.values import is_storable
-from catalog.models import Server
+from catalog.models import CatalogVersion, Change, Server
 from catalog.models.changes import Action, Subject
 from catalog.sealing import SealBroken
-from catalog.services import changes, connections, decisions, edits, refresh
-from catalog.services.tools import mark_facts_changed
-from catalog.services.writing import catalog_writing
+from catalog.services import changes, connections, decisions, derived_state, edits, refresh, saved_queries
+from catalog.services.catalog_lock import lock_catalog
+from catalog.services.tools import mark_facts_changed, rename_tools
 
 LEAST_INTERVAL_SECONDS = 10
 MOST_INTERVAL_SECONDS = 365 * 86_400
 
 
 def read_entry(server: Server) -> ServerEntry:
-    """A server as a config file has it, secrets included."""
+    """The server as a config entry, secrets included."""
     connection = connections.read_connection(server)
     return ServerEntry(
         name=server.name,
@@ -44,7 +46,7 @@ def read_entry(server: Server) -> ServerEntry:
 
 
 def try_read_entry(server: Server) -> ServerEntry | None:
-    """None when the secrets cannot be opened any more: then they have to be entered again."""
+    """None when the secrets cannot be decrypted any more: then they must be entered again."""
     try:
         return read_entry(server)
     except SealBroken:
@@ -52,11 +54,11 @@ def try_read_entry(server: Server) -> ServerEntry | None:
 
 
 def refuse_names(wanted: Mapping[str, str]) -> None:
-    """Raises InvalidInput for each name that no new server can have, at the place that is given for it.
+    """Raises InvalidInput for each name that a new server cannot have, at the given place.
 
-    A server that is there keeps the name it has.
+    An existing server keeps its name.
     """
-    refused = {name: why for name in wanted if (why := why_refused(name))}
+    refused = {name: why for name in wanted if (why := why_name_refused(name))}
     storable = [name for name in refused if is_storable(name)]
     known = set(Server.objects.filter(name__in=storable).values_list("name", flat=True)) if refused else set()
     problems = Problems()
@@ -66,19 +68,23 @@ def refuse_names(wanted: Mapping[str, str]) -> None:
     problems.raise_if_any()
 
 
-def check_entry(*, entry: ServerEntry, server: Server | None, actor: changes.Actor) -> None:
-    """A command runs on our machine: only admins may define one, or replace one, and only one that is allowed
-    here. A reference reads our environment: only admins may add or change one, to a variable that is allowed.
+def check_entry(*, entry: ServerEntry, server: Server | None, actor: actors.Actor) -> None:
+    """Checks permissions. A command runs on our machine: only admins may add or change one, and only allowed
+    ones; a stored one may stay, since the worker checks again before it runs it. A reference reads our
+    environment: only admins may add or change one, to an allowed variable.
     """
-    changes.require(actor, Role.EDITOR)
-    _check_references(entry, try_read_entry(server) if server else None, actor)
+    actors.require(actor, Role.EDITOR)
+    stored = try_read_entry(server) if server else None
+    _check_references(entry, stored, actor)
     place = join_place("mcpServers", entry.name)
     if entry.transport != Transport.STDIO:
         is_command = server is not None and server.transport == Transport.STDIO
         if is_command and actor.role < Role.ADMIN:
             raise InvalidInput.at(place, "is a server that runs a command: only an admin may replace it")
         return
-    changes.require(actor, Role.ADMIN)
+    actors.require(actor, Role.ADMIN)
+    if stored is not None and _connection_of(stored) == _connection_of(entry):
+        return
     place = f"{place}.command"
     if not settings.STDIO_ENABLED:
         raise InvalidInput.at(place, "commands are turned off here (TOOLSEARCH_STDIO)")
@@ -86,7 +92,10 @@ def check_entry(*, entry: ServerEntry, server: Server | None, actor: changes.Act
         raise InvalidInput.at(place, "is not among the commands allowed here (TOOLSEARCH_STDIO)")
 
 
-def _check_references(entry: ServerEntry, stored: ServerEntry | None, actor: changes.Actor) -> None:
+def _check_references(entry: ServerEntry, stored: ServerEntry | None, actor: actors.Actor) -> None:
+    """A reference's value belongs to the destination too: below admin it is not sent to another."""
+    if actor.role < Role.ADMIN and stored and not is_same_destination(entry, stored, with_path=True):
+        stored = None
     rules = ReferenceRules(allowed=settings.REFERENCES)
     problems = Problems()
     for place, names in new_references(entry, stored).items():
@@ -99,16 +108,16 @@ def _check_references(entry: ServerEntry, stored: ServerEntry | None, actor: cha
     problems.raise_if_any()
 
 
-@catalog_writing()
-def store_entry(*, entry: ServerEntry, actor: changes.Actor) -> Server:
-    """Add the server or give it this address, and ask for its tools unless it is disabled.
+@lock_catalog()
+def store_entry(*, entry: ServerEntry, actor: actors.Actor) -> Server:
+    """Add the server or change its address, and request a refresh unless it is disabled.
 
-    A snapshot of that name becomes one. The kind of a server that is there, and whether it is enabled, stay.
+    A snapshot server of that name becomes a connected one. An existing server's kind and `enabled` stay.
     """
     refuse_names({entry.name: join_place("mcpServers", entry.name)})
     server = Server.objects.select_for_update().filter(name=entry.name).first()
     check_entry(entry=entry, server=server, actor=actor)
-    before = describe(server) if server else None
+    before = describe_server(server) if server else None
     connection = _connection_of(entry)
     before_entry = try_read_entry(server) if server else None
     is_same_address = before_entry is not None and _connection_of(before_entry) == connection
@@ -129,79 +138,141 @@ def store_entry(*, entry: ServerEntry, actor: changes.Actor) -> Server:
     server.save()
     mark_facts_changed(server.tools.all())
     decisions.request_decisions()
-    after = describe(server)
+    after = describe_server(server)
     if before == after and not is_same_address:
         after["secrets"] = "replaced"
     if before != after:
-        _record(server, actor, before, after)
+        changes.record_change(
+            actor=actor,
+            subject=Subject.SERVER,
+            name=server.name,
+            action=Action.CREATED if before is None else Action.CHANGED,
+            before=before,
+            after=after,
+        )
     if server.enabled:
         refresh.request_refresh(server=server)
     return server
 
 
 def _forget_failures(server: Server) -> None:
-    """Those of another address say nothing about the present one."""
+    """Clear the failures of the former address."""
     server.failures = 0
     server.last_error_code = server.last_error = ""
     server.stale_since = None
 
 
-@catalog_writing()
+@lock_catalog()
 def set_defer_loading(
     *,
     server: Server,
     defer_loading: bool | None,
-    actor: changes.Actor,
+    actor: actors.Actor,
     if_unchanged: edits.Precondition | None = None,
-) -> None:
-    """Raises OutdatedEdit where the precondition does not hold."""
-    changes.require(actor, Role.EDITOR)
+) -> Change | None:
+    """None where it is so already. Raises OutdatedEdit where the precondition does not hold."""
+    actors.require(actor, Role.EDITOR)
     row = Server.objects.select_for_update().get(pk=server.pk)
     edits.require_current(_edit_row(row), if_unchanged, wanted={"deferLoading": defer_loading})
     if row.defer_loading == defer_loading:
-        return
+        return None
     before: dict[str, object] = {"deferLoading": row.defer_loading}
     row.defer_loading = defer_loading
     row.save(update_fields=["defer_loading", "updated_at"])
     mark_facts_changed(row.tools.all())
     decisions.request_decisions()
-    _record(row, actor, before, {"deferLoading": defer_loading})
+    return _record(row, actor, before, {"deferLoading": defer_loading})
 
 
-@catalog_writing()
+@lock_catalog()
 def set_refresh_interval(
-    *, server: Server, seconds: int, actor: changes.Actor, if_unchanged: edits.Precondition | None = None
-) -> None:
+    *, server: Server, seconds: int, actor: actors.Actor, if_unchanged: edits.Precondition | None = None
+) -> Change | None:
     """How often the server is asked for its tools; the next time counts from the last.
 
-    Raises OutdatedEdit where the precondition does not hold.
+    None where it is so already. Raises OutdatedEdit where the precondition does not hold.
     """
-    changes.require(actor, Role.EDITOR)
+    actors.require(actor, Role.EDITOR)
     if not LEAST_INTERVAL_SECONDS <= seconds <= MOST_INTERVAL_SECONDS:
         raise InvalidInput.at("refresh_interval", "must be from 10 seconds to 365 days")
     row = Server.objects.select_for_update().get(pk=server.pk)
     edits.require_current(_edit_row(row), if_unchanged, wanted={"refreshIntervalSeconds": seconds})
     if row.refresh_interval_seconds == seconds:
-        return
+        return None
     before: dict[str, object] = {"refreshIntervalSeconds": row.refresh_interval_seconds}
     row.refresh_interval_seconds = seconds
     row.next_refresh_at = (row.last_refreshed_at or timezone.now()) + timedelta(seconds=seconds)
     row.save(update_fields=["refresh_interval_seconds", "next_refresh_at", "updated_at"])
-    _record(row, actor, before, {"refreshIntervalSeconds": seconds})
+    return _record(row, actor, before, {"refreshIntervalSeconds": seconds})
+
+
+@lock_catalog()
+def set_enabled(*, server: Server, enabled: bool, actor: actors.Actor) -> Change | None:
+    """A disabled server's tools are in no list, no sum and no search; what was set on them stays. None where
+    it is so already.
+    """
+    actors.require(actor, Role.EDITOR)
+    row = Server.objects.select_for_update().get(pk=server.pk)
+    if row.enabled == enabled:
+        return None
+    row.enabled = enabled
+    row.save(update_fields=["enabled", "updated_at"])
+    mark_facts_changed(row.tools.all())
+    derived_state.request_all()
+    return _record(row, actor, {"enabled": not enabled}, {"enabled": enabled})
+
+
+@lock_catalog()
+def set_kind(*, server: Server, kind: Kind, actor: actors.Actor) -> Change | None:
+    """Make the server of another kind. Its tools get the names of that kind, as if they were new under it.
+
+    For agents the tools of the old names are gone: a session that had loaded one searches again. What
+    admins set, approved and recorded stays with the tools, and saved queries expect the new names. Globs of
+    policies and sessions that spell an old name out match no more; bare names and `server/tool` do.
+    """
+    actors.require(actor, Role.EDITOR)
+    row = Server.objects.select_for_update().get(pk=server.pk)
+    if row.kind == kind:
+        return None
+    before: dict[str, object] = {"kind": str(row.kind)}
+    row.kind = kind
+    row.save(update_fields=["kind", "updated_at"])
+    decisions.request_all_anew()  # locks the lists, which comes before the tools
+    saved_queries.rename_expected(rename_tools(row))
+    derived_state.request_all()
+    return _record(row, actor, before, {"kind": str(kind)})
+
+
+@lock_catalog()
+def delete_server(*, server: Server, actor: actors.Actor) -> Change:
+    """The server, its tools and their history go, and with them its tools from every decided list.
+
+    A worker decides anew where that takes a policy below its threshold.
+    """
+    actors.require(actor, Role.ADMIN)
+    row = Server.objects.select_for_update().get(pk=server.pk)
+    before = describe_server(row)
+    decisions.take_out_server(row)
+    row.delete()
+    CatalogVersion.advance()
+    derived_state.request_all()
+    return changes.record_change(
+        actor=actor, subject=Subject.SERVER, name=row.name, action=Action.DELETED, before=before
+    )
 
 
 def version_of(server: Server) -> str:
-    """What an edit of the server is made from."""
-    return edits.version_of(_edit_row(server).present)
+    """The version of the server's settings, for the precondition of an edit."""
+    return edits.encode_version(_edit_row(server).present)
 
 
-def require_current(*, server: Server, if_unchanged: edits.Precondition | None) -> None:
-    """Raises OutdatedEdit where the precondition does not hold. Call while holding the catalog."""
+def require_current_server(*, server: Server, if_unchanged: edits.Precondition | None) -> None:
+    """Raises OutdatedEdit where the precondition does not hold. Call with the catalog locked."""
     edits.require_current(_edit_row(server), if_unchanged)
 
 
-def _edit_row(server: Server) -> edits.Row:
-    """Secret values count, and are not told. Where they cannot be opened, they count as they are sealed."""
+def _edit_row(server: Server) -> edits.EditedRow:
+    """Secret values count but are not shown. Where they cannot be decrypted, the encrypted text counts."""
     entry = try_read_entry(server)
     shown = {
         "kind": str(server.kind),
@@ -217,11 +288,11 @@ def _edit_row(server: Server) -> edits.Row:
     if entry is not None:
         secrets = {"args": list(entry.args), "env": dict(entry.env), "headers": dict(entry.headers)}
         secrets["url"] = entry.url
-    return edits.Row(Subject.SERVER, server.name, present={**shown, **secrets}, shown=shown)
+    return edits.EditedRow(Subject.SERVER, server.name, present={**shown, **secrets}, shown=shown)
 
 
-def describe(server: Server) -> dict[str, object]:
-    """What the change record keeps of a server: names of secrets, never their values."""
+def describe_server(server: Server) -> dict[str, object]:
+    """The server's fields for the change record: names of secrets, never their values."""
     entry = try_read_entry(server)
     return {
         "transport": str(server.transport),
@@ -236,7 +307,7 @@ def describe(server: Server) -> dict[str, object]:
 
 
 def describe_kind(server: Server) -> dict[str, object]:
-    """What is unusual about a server: that it is disabled, or of another kind than most."""
+    """The unusual fields of a server: that it is disabled, or not of kind `mcp`."""
     described: dict[str, object] = {} if server.kind == Kind.MCP else {"kind": str(server.kind)}
     return described if server.enabled else {**described, "enabled": False}
 
@@ -253,13 +324,8 @@ def _connection_of(entry: ServerEntry) -> Connection:
 
 
 def _record(
-    server: Server, actor: changes.Actor, before: dict[str, object] | None, after: dict[str, object]
-) -> None:
-    changes.record(
-        actor=actor,
-        subject=Subject.SERVER,
-        name=server.name,
-        action=Action.CREATED if before is None else Action.CHANGED,
-        before=before,
-        after=after,
+    server: Server, actor: actors.Actor, before: Mapping[str, object], after: Mapping[str, object]
+) -> Change:
+    return changes.record_change(
+        actor=actor, subject=Subject.SERVER, name=server.name, before=before, after=after
     )

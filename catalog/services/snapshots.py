@@ -1,4 +1,4 @@
-"""Loads tool definitions given as a file, as servers of the transport `snapshot`."""
+"""Imports tool definitions from a file, as servers with transport `snapshot`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,15 +7,16 @@ from typing import Any
 from django.utils import timezone
 
 from catalog import upstream
-from catalog.access import Role
+from catalog.access import actors
+from catalog.access.roles import Role
 from catalog.domain.choices import Kind, Transport
 from catalog.domain.connection import Rejected
 from catalog.domain.definitions import ANY_OBJECT, Definition
 from catalog.domain.errors import Conflict
 from catalog.models import Server
 from catalog.models.changes import Action, Subject
-from catalog.services import changes, followers, server_settings, servers, tools
-from catalog.services.writing import catalog_writing
+from catalog.services import changes, derived_state, servers, tools
+from catalog.services.catalog_lock import lock_catalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class PreparedSnapshot:
 def import_snapshots(
     *,
     definitions_by_server: Mapping[str, Sequence[dict[str, Any]]],
-    actor: changes.Actor,
+    actor: actors.Actor,
     kind: Kind | None = None,
 ) -> list[Imported]:
     """Prepare snapshots and store them: all or nothing.
@@ -50,33 +51,33 @@ def import_snapshots(
 def prepare_snapshots(
     *,
     definitions_by_server: Mapping[str, Sequence[dict[str, Any]]],
-    actor: changes.Actor,
+    actor: actors.Actor,
     kind: Kind | None = None,
 ) -> list[PreparedSnapshot]:
-    """All that takes long: call it outside of a transaction. It stores nothing.
+    """The slow part: call it outside of a transaction. Stores nothing.
 
-    A definition that is not valid is kept out and reported, alone. Raises InvalidInput for a name that no new
-    server can have.
+    An invalid definition is rejected and reported, alone. Raises InvalidInput for a name that a new server
+    cannot have.
     """
-    changes.require(actor, Role.EDITOR)
+    actors.require(actor, Role.EDITOR)
     servers.refuse_names(dict.fromkeys(definitions_by_server, "name"))
     return [_prepare(name, definitions, kind) for name, definitions in definitions_by_server.items()]
 
 
-@catalog_writing()
+@lock_catalog()
 def store_snapshots(
-    *, prepared: Sequence[PreparedSnapshot], actor: changes.Actor, kind: Kind | None = None
+    *, prepared: Sequence[PreparedSnapshot], actor: actors.Actor, kind: Kind | None = None
 ) -> list[Imported]:
-    """With the kind that they were prepared with. Raises as `import_snapshots` does."""
-    changes.require(actor, Role.EDITOR)
+    """Store prepared snapshots under the kind they were prepared with. Raises as `import_snapshots` does."""
+    actors.require(actor, Role.EDITOR)
     imported = [_store_one(one, actor, kind) for one in prepared]
     if any(one.stored.touched for one in imported):
-        followers.request_all()
+        derived_state.request_all()
     return imported
 
 
 def _prepare(name: str, definitions: Sequence[dict[str, Any]], kind: Kind | None) -> PreparedSnapshot:
-    """The server is stored, or found, when the snapshot is."""
+    """The server itself is created or found when the snapshot is stored."""
     valid, rejected = upstream.judge_definitions(map(_complete, definitions))
     without_schema = {one.get("name") for one in definitions if not one.get("inputSchema")}
     server = Server.objects.filter(name=name).first() or Server(name=name, transport=Transport.SNAPSHOT)
@@ -85,10 +86,10 @@ def _prepare(name: str, definitions: Sequence[dict[str, Any]], kind: Kind | None
     return PreparedSnapshot(name, tools.prepare_listing(server=server, definitions=read), rejected)
 
 
-def _store_one(prepared: PreparedSnapshot, actor: changes.Actor, kind: Kind | None) -> Imported:
+def _store_one(prepared: PreparedSnapshot, actor: actors.Actor, kind: Kind | None) -> Imported:
     server = _find_or_create(prepared.server, actor, kind or Kind.MCP)
     if kind:
-        server_settings.set_kind(server=server, kind=kind, actor=actor)
+        servers.set_kind(server=server, kind=kind, actor=actor)
     now = timezone.now()
     stored = tools.store_listing(server=server, listing=prepared.listing, now=now)
     Server.objects.filter(pk=server.pk).update(last_refreshed_at=now)
@@ -96,24 +97,24 @@ def _store_one(prepared: PreparedSnapshot, actor: changes.Actor, kind: Kind | No
 
 
 def _read(wire: dict[str, Any], without_schema: set[object]) -> Definition:
-    """What was left out counts nothing, though it is sent as the schema that allows everything."""
+    """A missing schema counts no characters, though it is sent as the schema that allows everything."""
     definition = Definition.from_wire(wire)
     return replace(definition, input_schema={}) if definition.name in without_schema else definition
 
 
 def _complete(definition: dict[str, Any]) -> dict[str, Any]:
-    """A file may leave the schema out, where a server may not."""
+    """Adds the schema, which a file may leave out and a server may not."""
     return definition if definition.get("inputSchema") else {**definition, "inputSchema": ANY_OBJECT}
 
 
-def _find_or_create(name: str, actor: changes.Actor, kind: Kind) -> Server:
+def _find_or_create(name: str, actor: actors.Actor, kind: Kind) -> Server:
     server, is_new = Server.objects.get_or_create(
         name=name, defaults={"transport": Transport.SNAPSHOT, "kind": kind}
     )
     if not server.is_snapshot:
         raise Conflict(f"{name} is a server we connect to, not a snapshot")
     if is_new:
-        changes.record(
+        changes.record_change(
             actor=actor,
             subject=Subject.SERVER,
             name=name,

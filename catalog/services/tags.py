@@ -1,4 +1,4 @@
-"""The words that an editor puts on tools, to filter by."""
+"""Tags of tools, for filtering."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ MAX_TAG_CHARS = 40
 
 
 def clean_tags(tags: Sequence[str]) -> list[str]:
-    """Each once, with single spaces. Raises InvalidInput for one that cannot be."""
+    """Without duplicates and extra spaces. Raises InvalidInput for an invalid tag."""
     cleaned = list(dict.fromkeys(" ".join(tag.split()) for tag in tags if tag.strip()))
     if len(cleaned) > MAX_TAGS:
         raise InvalidInput.at("tags", f"at most {MAX_TAGS} tags at once")
@@ -24,7 +24,7 @@ def tags_of(tool: Tool) -> list[str]:
 
 
 def set_tags(tool: Tool, tags: Sequence[str]) -> None:
-    """These and no others."""
+    """Replace the tool's tags."""
     tool.tags.exclude(name__in=tags).delete()
     known = set(tags_of(tool))
     ToolTag.objects.bulk_create(ToolTag(tool=tool, name=tag) for tag in tags if tag not in known)

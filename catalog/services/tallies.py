@@ -1,16 +1,16 @@
-"""What a policy's decided list comes to, kept by adding and taking away single decisions."""
+"""Sums of a policy's decided list, kept by adding and subtracting single decisions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from catalog.domain.choices import Kind, Outcome
-from catalog.domain.thresholds import Totals
+from catalog.domain.thresholds import ThresholdTotals
 from catalog.models import DecidedList
 
 
 @dataclass(frozen=True, slots=True)
 class KeptDecision:
-    """A decision as it is stored, and what its tool counted for."""
+    """A stored decision, and the size its tool counted for."""
 
     kind: str
     chars: int
@@ -41,9 +41,9 @@ class Tally:
         decided.deferred, decided.deferred_chars = self.deferred, self.deferred_chars
 
     @property
-    def totals(self) -> Totals:
-        """What thresholds read."""
-        return Totals(tools=self.tools, chars=self.chars)
+    def totals(self) -> ThresholdTotals:
+        """The sums that thresholds read."""
+        return ThresholdTotals(tools=self.tools, chars=self.chars)
 
     def _shift(self, decisions: Iterable[KeptDecision], sign: int) -> "Tally":
         tools = chars = all_chars = deferred = deferred_chars = 0

@@ -1,37 +1,38 @@
-"""What an editor sets on a tool; a refresh never touches it."""
+"""An editor's settings of a tool, which a refresh never changes."""
 
 from collections.abc import Sequence
 
-from catalog.access import Role
+from catalog.access import actors
+from catalog.access.roles import Role
 from catalog.domain.choices import Loading
 from catalog.domain.errors import InvalidInput
-from catalog.models import Tool
-from catalog.models.changes import Action, Subject
+from catalog.models import Change, Tool
+from catalog.models.changes import Subject
 from catalog.services import changes, decisions, edits, reindex
+from catalog.services.catalog_lock import lock_catalog
 from catalog.services.tags import clean_tags, set_tags, tags_of
 from catalog.services.tools import mark_changed, mark_facts_changed
-from catalog.services.writing import catalog_writing
 
 MAX_KEYWORDS = 50
 MAX_KEYWORD_CHARS = 60
 
 
-@catalog_writing()
+@lock_catalog()
 def change_tool(
     *,
     tool: Tool,
-    actor: changes.Actor,
+    actor: actors.Actor,
     loading: Loading | None = None,
     keywords: Sequence[str] | None = None,
     hidden: bool | None = None,
     tags: Sequence[str] | None = None,
     if_unchanged: edits.Precondition | None = None,
-) -> Tool:
-    """Change what is given and leave the rest. A change that changes nothing leaves no record.
+) -> Change | None:
+    """Change what is given and leave the rest. A change that changes nothing leaves no record: None.
 
     Raises OutdatedEdit where the precondition does not hold.
     """
-    changes.require(actor, Role.EDITOR)
+    actors.require(actor, Role.EDITOR)
     row = Tool.objects.select_for_update().get(pk=tool.pk)
     before = settings_of(row)
     given: dict[str, object] = {
@@ -42,7 +43,7 @@ def change_tool(
     }
     wanted = {field: value for field, value in given.items() if value is not None}
     edits.require_current(
-        edits.Row(Subject.TOOL, row.qualified_name, present=before, shown=before, pk=row.pk),
+        edits.EditedRow(Subject.TOOL, row.qualified_name, present=before, shown=before, pk=row.pk),
         if_unchanged,
         wanted=wanted,
     )
@@ -52,22 +53,16 @@ def change_tool(
         set_tags(row, clean_tags(tags))
     after = settings_of(row)
     if after == before:
-        return row
+        return None
     row.save(update_fields=["loading", "keywords", "hidden"])
-    changes.record(
-        actor=actor,
-        subject=Subject.TOOL,
-        name=row.qualified_name,
-        action=Action.CHANGED,
-        before=before,
-        after=after,
-    )
     _tell_followers(row, {field for field in after if after[field] != before[field]})
-    return row
+    return changes.record_change(
+        actor=actor, subject=Subject.TOOL, name=row.qualified_name, before=before, after=after
+    )
 
 
 def _tell_followers(tool: Tool, differing: set[str]) -> None:
-    """Tags are for readers: neither a decision nor the index looks at them."""
+    """Requests index and decisions, unless only tags changed, which neither uses."""
     if differing == {"tags"}:
         return
     if "keywords" in differing:
@@ -79,8 +74,8 @@ def _tell_followers(tool: Tool, differing: set[str]) -> None:
 
 
 def version_of(tool: Tool, tags: Sequence[str]) -> str:
-    """What an edit of the tool is made from."""
-    return edits.version_of(_describe(tool, tags))
+    """The version of the tool's settings, for the precondition of an edit."""
+    return edits.encode_version(_describe(tool, tags))
 
 
 def settings_of(tool: Tool) -> dict[str, object]:

@@ -1,6 +1,6 @@
-"""Stores what a server says its tools are, beside what an admin has set for them.
+"""Stores the tools that a server lists, beside an admin's settings.
 
-In two steps: `prepare_listing` does what takes long and holds nothing, `store_listing` writes what differs.
+In two steps: `prepare_listing` does the slow work without locks, `store_listing` writes what differs.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -16,9 +16,9 @@ from catalog.domain.definitions import Definition
 from catalog.models import CatalogVersion, Policy, Server, Tool, ToolRevision
 from catalog.models.tools import ToolQuerySet
 from catalog.services.batches import batches
+from catalog.services.catalog_lock import lock_catalog
 from catalog.services.marks import look_over
-from catalog.services.prepared_rows import Columns, Values
-from catalog.services.writing import catalog_writing
+from catalog.services.prepared_rows import Columns, RowValues
 
 BATCH_ROWS = 500
 DEFINITION_FIELDS = (
@@ -39,6 +39,7 @@ _NEW = Columns(
         *("server", "qualified_name", "first_seen_at", "changed_at"),
     ),
 )
+_NAMED = Columns(Tool, ("qualified_name",))
 _NOW = Columns(Tool, ("changed_at",))
 _FORM = Columns(ToolRevision, ("digest", "definition", "chars"))
 _REVISION = Columns(ToolRevision, (*_FORM.names, "tool", "number", "seen_at"))
@@ -46,7 +47,7 @@ _REVISION = Columns(ToolRevision, (*_FORM.names, "tool", "number", "seen_at"))
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Ids of the tools a listing touched. A tool that came back counts as added."""
+    """Ids of the tools that a listing changed. A tool that came back counts as added."""
 
     added: tuple[int, ...]
     changed: tuple[int, ...]
@@ -59,7 +60,7 @@ class Stored:
 
 
 class PreparedDefinition:
-    """A definition with what its rows will hold, as the database takes it."""
+    """A definition with the values of its rows, converted for the database."""
 
     def __init__(self, definition: Definition, *, is_masked: bool) -> None:
         self._definition = definition
@@ -69,26 +70,26 @@ class PreparedDefinition:
         self._chars = definition.size.chars
 
     @cached_property
-    def content(self) -> Values:
-        """For the tool's row, marks included: what takes longest to find out."""
+    def content(self) -> RowValues:
+        """Values of the tool's row, marks included, which take longest to compute."""
         own = (getattr(self._definition, field) for field in DEFINITION_FIELDS)
         marked = look_over(self._definition, is_masked=self._is_masked)
         return _CONTENT.prepare((*own, marked["marks"], marked["mark_count"], self.digest, self._chars))
 
     @cached_property
-    def form(self) -> Values:
-        """For the row of the revision."""
+    def form(self) -> RowValues:
+        """Values of the revision's row."""
         return _FORM.prepare((self.digest, self._definition.to_wire(), self._chars))
 
     def complete(self) -> None:
-        """Find out everything now."""
+        """Compute everything now."""
         _ = self.content, self.form
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedListing:
-    """The definitions by name, and qualified names for those that were new when it was prepared, which the
-    server's kind at that time is part of.
+    """The definitions by name, and qualified names for the new ones, made with the server's kind at that
+    time.
     """
 
     kind: Kind
@@ -98,7 +99,7 @@ class PreparedListing:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is stored of a tool that decides what a listing changes about it."""
+    """The stored fields of a tool that decide what a listing changes."""
 
     id: int
     digest: str
@@ -107,7 +108,9 @@ class _Known:
     is_approved: bool
 
     def judge(self, digest: str) -> Approval:
-        return approvals.judge(digest=digest, baseline=self.baseline_digest, is_approved=self.is_approved)
+        return approvals.approval_after(
+            digest=digest, baseline=self.baseline_digest, is_approved=self.is_approved
+        )
 
 
 def store_definitions(*, server: Server, definitions: Sequence[Definition], now: datetime) -> Stored:
@@ -119,10 +122,10 @@ def store_definitions(*, server: Server, definitions: Sequence[Definition], now:
 def prepare_listing(
     *, server: Server, definitions: Iterable[Definition], masked: Container[str] = ()
 ) -> PreparedListing:
-    """Digest, mark and name what is new or changed. Call it outside of a transaction: it takes its time.
+    """Digest, mark and name what is new or changed. Slow: call it outside of a transaction.
 
-    `masked` are the names of those in which secrets were masked. The server need not be stored yet. What
-    changes meanwhile costs `store_listing` the time that is saved here, and nothing else.
+    `masked` are the names of definitions in which secrets were masked. The server need not be stored yet.
+    Concurrent changes only cost `store_listing` some of the time saved here.
     """
     listed = {one.name: PreparedDefinition(one, is_masked=one.name in masked) for one in definitions}
     known = _read_known(server)
@@ -133,7 +136,7 @@ def prepare_listing(
     return PreparedListing(Kind(server.kind), listed, qualified)
 
 
-@catalog_writing()
+@lock_catalog()
 def store_listing(*, server: Server, listing: PreparedListing, now: datetime) -> Stored:
     """Make the server's tools equal the listing, in one transaction; a reader sees all of it or none.
 
@@ -164,7 +167,7 @@ def store_listing(*, server: Server, listing: PreparedListing, now: datetime) ->
 
 
 def mark_changed(tool_ids: Sequence[int]) -> None:
-    """Give tools the catalog's next version: index and decisions have to catch up with them."""
+    """Give tools the catalog's next version, so that index and decisions follow."""
     if not tool_ids:
         return
     version = CatalogVersion.advance()
@@ -172,18 +175,17 @@ def mark_changed(tool_ids: Sequence[int]) -> None:
 
 
 def mark_facts_changed(tools: ToolQuerySet) -> None:
-    """The same for what only the decisions look at: settings of a tool or its server."""
+    """Give tools a new version for the decisions only: their settings or their server's have changed."""
     tools.update(facts_version=CatalogVersion.advance())
 
 
 def rename_tools(server: Server) -> dict[str, str]:
-    """Name a server's tools, gone ones too, as its kind asks for. New names by old ones."""
+    """Rename a server's tools, gone ones included, for its kind. Returns new names by old ones."""
     rows = Tool.objects.filter(server_id=server.pk).order_by().values_list("name", "pk", "qualified_name")
     known = {name: (tool_id, qualified) for name, tool_id, qualified in rows}
     given = _name_tools(server, list(known))
-    renamed = [Tool(pk=tool_id, qualified_name=given[name]) for name, (tool_id, _) in known.items()]
-    Tool.objects.bulk_update(renamed, ["qualified_name"], batch_size=BATCH_ROWS)
-    mark_changed([tool.pk for tool in renamed])
+    _NAMED.update((tool_id, (given[name],)) for name, (tool_id, _) in known.items())
+    mark_changed([tool_id for tool_id, _ in known.values()])
     return {qualified: given[name] for name, (_, qualified) in known.items()}
 
 
@@ -243,9 +245,7 @@ def _create_revisions(rows: Iterable[tuple[int, int, PreparedDefinition]], now: 
 
 
 def _confirm_names(server: Server, new: Sequence[str], listing: PreparedListing) -> Mapping[str, str]:
-    """The names given when the listing was prepared, or others where one of them was taken meanwhile or the
-    server is of another kind now.
-    """
+    """The prepared names, or others where one was taken meanwhile or the server's kind has changed."""
     present = Server.objects.only("kind", "name").get(pk=server.pk)
     prepared = listing.qualified_names
     given = {name: prepared[name] for name in new if name in prepared}
@@ -256,7 +256,7 @@ def _confirm_names(server: Server, new: Sequence[str], listing: PreparedListing)
 
 
 def _name_tools(server: Server, new: Sequence[str]) -> dict[str, str]:
-    """Names for new tools; only the names that could clash are looked up, not the whole catalog."""
+    """Names for new tools; looks up only names that could clash."""
     tool_ids = [names.ToolId(Kind(server.kind), server.name, name) for name in new]
     candidates = [name for tool_id in tool_ids for name in names.candidate_names(tool_id)]
     given = names.name_all(tool_ids, reserved=_read_taken(candidates))
@@ -264,7 +264,7 @@ def _name_tools(server: Server, new: Sequence[str]) -> dict[str, str]:
 
 
 def _read_taken(candidates: Sequence[str]) -> set[str]:
-    """Those of the names that a tool has, of whatever server, or the search tool of a policy."""
+    """Which of the names are taken, by any server's tool or a policy's search tool."""
     if not candidates:
         return set()
     search_tools = Policy.objects.values_list("search_tool_name", flat=True).distinct()

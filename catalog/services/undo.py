@@ -1,8 +1,9 @@
-"""Takes a change back. That is a change too: it is recorded, and can be taken back in its turn."""
+"""Undoes changes. An undo is recorded as a change, and can be undone itself."""
 
 from collections.abc import Callable, Mapping
 
-from catalog.access import Role
+from catalog.access import actors
+from catalog.access.roles import Role
 from catalog.domain.choices import Kind, Loading
 from catalog.domain.errors import Conflict, InvalidInput
 from catalog.models import Change, Policy, Server
@@ -16,33 +17,32 @@ from catalog.services import (
     model_support,
     policies,
     saved_queries,
-    server_settings,
     servers,
     tool_settings,
 )
-from catalog.services.writing import catalog_writing
+from catalog.services.catalog_lock import lock_catalog
 
-Undo = Callable[[Change, changes.Actor], str]
+Undo = Callable[[Change, actors.Actor], str]
 
 
 def can_undo(change: Change, role: Role = Role.ADMIN) -> bool:
-    """Whether the record holds enough, and the role is enough.
+    """Whether the record holds enough for an undo, and the role is sufficient.
 
-    Changes of settings hold enough; creations, deletions and secrets do not, models and
-    deleted queries aside.
+    Changes of settings can be undone; creations, deletions and secrets cannot, except of models and deleted
+    queries.
     """
     return role >= _least_role(change) and _find_undo(change) is not None
 
 
-@catalog_writing()
-def undo_change(*, change: Change, actor: changes.Actor) -> str:
-    """Returns the name of what is as it was. Raises Conflict where the change cannot be taken back, or its
+@lock_catalog()
+def undo_change(*, change: Change, actor: actors.Actor) -> str:
+    """Returns the name of what was restored. Raises Conflict where the change cannot be undone, or its
     subject has changed since.
 
-    A change of many tools is taken back on those that have not changed since, if there is one: the name then
-    says how many.
+    A change of many tools is undone on those that have not changed since, if there is one: the name then says
+    how many.
     """
-    changes.require(actor, Role.EDITOR)
+    actors.require(actor, Role.EDITOR)
     undo = _find_undo(change)
     if undo is None:
         raise Conflict("this change cannot be undone")
@@ -50,7 +50,7 @@ def undo_change(*, change: Change, actor: changes.Actor) -> str:
 
 
 def _least_role(change: Change) -> Role:
-    """The role that the change itself asked for."""
+    """The role that the original change required."""
     is_admins = change.subject == Subject.MODEL or approval_records.is_approval(change)
     return Role.ADMIN if is_admins or policies.QUARANTINE in change.before else Role.EDITOR
 
@@ -79,7 +79,7 @@ def _find_undo_of_settings(change: Change) -> Undo | None:
     return None
 
 
-def _undo_server(change: Change, actor: changes.Actor) -> str:
+def _undo_server(change: Change, actor: actors.Actor) -> str:
     server = Server.objects.filter(name=change.name).first()
     if server is None:
         raise Conflict(f"there is no server {change.name} any more")
@@ -94,15 +94,15 @@ def _undo_server(change: Change, actor: changes.Actor) -> str:
     if "deferLoading" in before:
         servers.set_defer_loading(server=server, defer_loading=before["deferLoading"], actor=actor)
     if "enabled" in before:
-        server_settings.set_enabled(server=server, enabled=before["enabled"], actor=actor)
+        servers.set_enabled(server=server, enabled=before["enabled"], actor=actor)
     if "kind" in before:
-        server_settings.set_kind(server=server, kind=Kind(before["kind"]), actor=actor)
+        servers.set_kind(server=server, kind=Kind(before["kind"]), actor=actor)
     if "refreshIntervalSeconds" in before:
         servers.set_refresh_interval(server=server, seconds=before["refreshIntervalSeconds"], actor=actor)
     return change.name
 
 
-def _undo_tool(change: Change, actor: changes.Actor) -> str:
+def _undo_tool(change: Change, actor: actors.Actor) -> str:
     tool = changes.find_changed_tool(change)
     if tool is None:
         raise Conflict(f"{change.name} is not the tool any more that was changed")
@@ -119,26 +119,26 @@ def _undo_tool(change: Change, actor: changes.Actor) -> str:
     return change.name
 
 
-def _undo_bulk(change: Change, actor: changes.Actor) -> str:
+def _undo_bulk(change: Change, actor: actors.Actor) -> str:
     restored = bulk.restore_tools(change=change, actor=actor)
     if restored is None:
         raise Conflict("every one of these tools has changed since")
     return restored.name
 
 
-def _undo_approval(change: Change, actor: changes.Actor) -> str:
+def _undo_approval(change: Change, actor: actors.Actor) -> str:
     restored = approvals.restore_approvals(change=change, actor=actor)
     if restored is None:
         raise Conflict("every one of these tools has changed since")
     return restored.name
 
 
-def _undo_model(change: Change, actor: changes.Actor) -> str:
+def _undo_model(change: Change, actor: actors.Actor) -> str:
     model_support.restore_model(change=change, actor=actor)
     return change.name
 
 
-def _undo_policy(change: Change, actor: changes.Actor) -> str:
+def _undo_policy(change: Change, actor: actors.Actor) -> str:
     policy = Policy.objects.filter(slug=change.name).first()
     if policy is None:
         raise Conflict(f"there is no policy {change.name} any more")
@@ -147,7 +147,7 @@ def _undo_policy(change: Change, actor: changes.Actor) -> str:
     return change.name
 
 
-def _undo_saved_query(change: Change, actor: changes.Actor) -> str:
+def _undo_saved_query(change: Change, actor: actors.Actor) -> str:
     try:
         saved_queries.restore_query(change=change, actor=actor)
     except InvalidInput as invalid:
@@ -158,7 +158,7 @@ def _undo_saved_query(change: Change, actor: changes.Actor) -> str:
 def _require_unchanged(change: Change, present: Mapping[str, object]) -> None:
     differing = [field for field, value in change.after.items() if present.get(field) != value]
     if differing:
-        raise Conflict(f"{change.name} has changed since: {changes.tell_later(change, differing)}")
+        raise Conflict(f"{change.name} has changed since: {changes.later_changes(change, differing)}")
 
 
 _UNDOS: tuple[tuple[Subject, frozenset[str], Undo], ...] = (

@@ -1,6 +1,6 @@
 """The MCP client, and the only importer of `mcp` in the engine.
 
-Loaded when it is first used: the SDK takes a second to import, which no web process and few commands need.
+Imported on first use: the SDK takes a second to import, and no web process and few commands need it.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Lists a server's tools: connects, reads every page, lets go, and judges what came."""
+"""Lists a server's tools: connects, reads every page, disconnects, and validates the result."""
 
 import asyncio
 import os
@@ -15,14 +15,13 @@ from catalog.domain.connection import (
     Connection,
     FailureCode,
     Limits,
-    Listing,
-    Rejected,
     Rules,
+    ServerListing,
     UpstreamFailure,
     resolve,
 )
 from catalog.upstream.definitions import mask_and_judge
-from catalog.upstream.failures import Link, explain, explain_timeout
+from catalog.upstream.failures import Link, explain_failure, explain_timeout
 from catalog.upstream.guard import Resolver, resolve_host
 from catalog.upstream.http import HttpLink
 from catalog.upstream.launch import prepare_launch
@@ -34,7 +33,7 @@ OURSELVES = Implementation(name="toolsearch", version="1")
 LONGEST_MESSAGE = 500
 LONGEST_INSTRUCTIONS = 20_000
 
-_Heard = tuple[list[object], Listing]
+_Heard = tuple[list[object], ServerListing]
 
 
 def list_tools(
@@ -44,12 +43,12 @@ def list_tools(
     rules: Rules,
     environment: Mapping[str, str] | None = None,
     resolver: Resolver = resolve_host,
-) -> Listing:
+) -> ServerListing:
     """Ask a server for all its tools. Blocks for at most the limits' seconds and a few to clean up.
 
     `${VAR}` references are filled in from `environment`, by default this process's own. Raises
-    UpstreamFailure for every way in which it can go wrong. Nothing the server started is left running, and
-    no secret value of the connection is in the failure or in the listing.
+    UpstreamFailure for every kind of failure. Nothing the server started is left running, and no secret value
+    of the connection is in the failure or in the listing.
     """
     environment = os.environ if environment is None else environment
     resolved = resolve(connection, environment, rules.references)
@@ -65,13 +64,13 @@ def list_tools(
     return replace(
         _tidy_introduction(introduction, secrets),
         definitions=definitions,
-        rejected=tuple(Rejected(name, tidy(why)[:LONGEST_MESSAGE]) for name, why in rejected),
+        rejected=tuple(one._replace(why=tidy(one.why)[:LONGEST_MESSAGE]) for one in rejected),
         stderr_tail=tail,
         masked=masked,
     )
 
 
-def _tidy_introduction(introduction: Listing, secrets: Sequence[str]) -> Listing:
+def _tidy_introduction(introduction: ServerListing, secrets: Sequence[str]) -> ServerListing:
     tidy = partial(present, secrets=secrets)
     return replace(
         introduction,
@@ -99,9 +98,9 @@ def _make_link(
 async def _ask(
     transport: Transport, make_link: Callable[[], Link], limits: Limits
 ) -> tuple[_Heard | UpstreamFailure, str]:
-    """One conversation, or two where a command ends on hearing the question that opens the newest protocol.
+    """One conversation, or two where a command exits on the first request of the newest protocol.
 
-    SSE belongs to the first protocol, so the question is not put there at all.
+    SSE belongs to the first protocol, so that request is not sent there.
     """
     started = anyio.current_time()
     try:
@@ -130,7 +129,7 @@ async def _converse(link: Link, limits: Limits, mode: str) -> _Heard | UpstreamF
                 heard = await _read_tools(client, sieve, limits), _read_introduction(client)
                 scope.deadline = anyio.current_time() + limits.close_timeout_seconds
         except Exception as error:
-            failure = sieve.failure or explain(error, link, is_listing=is_listing)
+            failure = sieve.failure or explain_failure(error, link, is_listing=is_listing)
     if heard:
         return heard  # and whatever happened on parting does not matter
     return failure or sieve.failure or explain_timeout(link, is_listing=is_listing, seconds=timeout_seconds)
@@ -145,14 +144,13 @@ async def _read_tools(client: Client, sieve: ToolSieve, limits: Limits) -> list[
         raise
 
 
-def _read_introduction(client: Client) -> Listing:
-    about, tools = client.server_info, client.server_capabilities.tools
-    return Listing(
+def _read_introduction(client: Client) -> ServerListing:
+    about = client.server_info
+    return ServerListing(
         definitions=(),
         server_name=about.name if about else "",
         server_title=(about.title or "") if about else "",
         server_version=about.version if about else "",
         protocol_version=client.protocol_version,
         instructions=client.instructions or "",
-        supports_list_changed=bool(tools and tools.list_changed),
     )

@@ -1,4 +1,4 @@
-"""Judges tool definitions one by one, so that a bad one is kept out alone."""
+"""Validates tool definitions one by one, so that a bad one is rejected alone."""
 
 import json
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -21,11 +21,11 @@ LONGEST_NAME = 128
 
 
 class _Unfit(Exception):
-    """Why one definition is kept out, in words for an admin."""
+    """Why a definition is rejected, in words for an admin."""
 
 
 class Judged(NamedTuple):
-    """Valid definitions, rejected ones, and the names of the valid ones in which a secret was masked."""
+    """Valid definitions, rejected ones, and the names of valid ones in which a secret was masked."""
 
     definitions: tuple[JsonObject, ...]
     rejected: tuple[Rejected, ...]
@@ -35,21 +35,21 @@ class Judged(NamedTuple):
 def judge_definitions(
     given: Iterable[object], limits: Limits | None = None
 ) -> tuple[tuple[JsonObject, ...], tuple[Rejected, ...]]:
-    """Split what a server or a file gave into valid definitions and rejected ones, in the order given.
+    """Split definitions into valid and rejected ones, in the order given.
 
-    Of several definitions with one name the first is kept. Fields that MCP does not know, and fields that are
-    null, are left out.
+    Of several definitions with one name the first is kept. Fields that MCP does not know, and null fields,
+    are dropped.
     """
     definitions, rejected, _ = mask_and_judge(given, limits or Limits(), secrets=())
     return definitions, rejected
 
 
 def mask_and_judge(given: Iterable[object], limits: Limits, *, secrets: Sequence[str]) -> Judged:
-    """The same with secrets masked. One in a name that a call is made by rejects the definition."""
+    """The same with secrets masked. A secret in a name that calls depend on rejects the definition."""
     kept: dict[str, JsonObject] = {}
     rejected: list[Rejected] = []
     masked: set[str] = set()
-    for place, candidate in enumerate(map(_take_known_fields, given), start=1):
+    for position, candidate in enumerate(map(_take_known_fields, given)):
         shown = mask_within(candidate, secrets=secrets) if secrets else candidate
         try:
             definition = _judge(shown, limits)
@@ -57,7 +57,7 @@ def mask_and_judge(given: Iterable[object], limits: Limits, *, secrets: Sequence
                 _check_names(candidate, secrets)
             _check_is_first(definition["name"], kept)
         except _Unfit as unfit:
-            rejected.append(Rejected(_name_of(shown, place), str(unfit)))
+            rejected.append(Rejected(_name_of(shown, position), str(unfit), position))
             continue
         kept[definition["name"]] = definition
         if shown is not candidate:
@@ -66,13 +66,13 @@ def mask_and_judge(given: Iterable[object], limits: Limits, *, secrets: Sequence
 
 
 def _check_names(candidate: object, secrets: Sequence[str]) -> None:
-    """Another name in place of the tool's or a parameter's would make calls that its server refuses."""
+    """A masked name of a tool or parameter would make calls that the server refuses."""
     if holds_secret(_names_in(candidate), secrets=secrets):
         raise _Unfit("its name or the name of a parameter holds a secret of its server")
 
 
 def _names_in(candidate: object) -> Iterator[str]:
-    """The tool's name, every key, and what lists of required parameters name."""
+    """The tool's name, every key, and the entries of `required` lists."""
     if isinstance(candidate, dict):
         yield str(candidate.get("name"))
     level: list[object] = [candidate]
@@ -108,9 +108,9 @@ def _check_is_first(name: str, kept: Container[str]) -> None:
 
 
 def _check_extent(definition: JsonObject) -> None:
-    """Before anything walks through it: how deep it is, how much it holds, and what its lists cost to check.
+    """Checks depth, size and the cost of validating lists, before anything else walks through it.
 
-    Lists without repeats are compared item by item with every other, unless they are all texts or numbers.
+    `uniqueItems` compares every pair of items, unless they are all texts or numbers.
     """
     level: list[object] = [definition]
     nodes = pairs = 0
@@ -139,7 +139,7 @@ def _is_mixed(items: list[object]) -> bool:
 
 
 def _check_text(definition: JsonObject, limits: Limits) -> None:
-    """A definition must survive as UTF-8 JSON, without NUL, which PostgreSQL cannot store."""
+    """A definition must be encodable as UTF-8 JSON, without NUL, which PostgreSQL cannot store."""
     try:
         text = json.dumps(definition, ensure_ascii=False, allow_nan=False)
         size_bytes = len(text.encode())
@@ -192,8 +192,8 @@ def _check_schemas(definition: JsonObject) -> None:
         raise _Unfit(f"inputSchema: x-mcp-header is not valid: {problem}")
 
 
-def _name_of(candidate: object, place: int) -> str:
+def _name_of(candidate: object, position: int) -> str:
     name = candidate.get("name") if isinstance(candidate, dict) else None
     if isinstance(name, str) and name.strip():
         return name[:LONGEST_NAME].encode(errors="replace").decode().replace("\0", "�")
-    return f"#{place}"
+    return f"#{position + 1}"

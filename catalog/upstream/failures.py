@@ -1,4 +1,4 @@
-"""Turns whatever went wrong while talking to a server into one failure in words an admin can act on."""
+"""Turns any error of talking to a server into one failure with a message for admins."""
 
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
@@ -16,26 +16,26 @@ LONGEST_QUOTE = 2000
 
 
 class Link(Protocol):
-    """A way to a server that knows its own troubles."""
+    """A connection to a server that knows its own failures."""
 
     @property
     def stderr_tail(self) -> str: ...
 
     @property
     def noise(self) -> str:
-        """The first thing the server said that was no message."""
+        """The first output of the server that was no message."""
 
     def connect(self) -> AbstractAsyncContextManager[tuple[Any, Any]]: ...
 
     def failure(self) -> UpstreamFailure | None:
-        """The cause, where this side saw it; it tells more than what the session made of it."""
+        """The cause, where this side saw it; more precise than the session's error."""
 
     def ended(self) -> UpstreamFailure:
-        """The server went away by itself."""
+        """Whether the server ended by itself."""
 
 
-def explain(error: BaseException, link: Link, *, is_listing: bool) -> UpstreamFailure:
-    """The failure behind an error, which may be a group of them."""
+def explain_failure(error: BaseException, link: Link, *, is_listing: bool) -> UpstreamFailure:
+    """The failure behind an error, which may be an exception group."""
     if known := link.failure():
         return known
     leaves = list(_leaves(error))
@@ -106,7 +106,7 @@ def _explain_other(error: BaseException) -> UpstreamFailure:
 
 
 def _explain_events(error: httpx2.SSEError) -> UpstreamFailure:
-    """The SDK's SSE client has a limit of its own for one event, which cannot be set."""
+    """The SDK's SSE client has a fixed limit for one event."""
     if "limit" in str(error):
         return UpstreamFailure(
             FailureCode.TOO_LARGE,

@@ -1,4 +1,4 @@
-"""The one place where HTTP leaves the house: checks the address it connects to and counts what comes back."""
+"""The only way out for HTTP: checks the address it connects to and limits what comes back."""
 
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -7,7 +7,7 @@ from functools import partial
 import anyio.to_thread
 import httpx2
 
-from catalog.domain.addresses import AddressRules, why_refused
+from catalog.domain.addresses import AddressRules, why_address_refused
 from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
 from catalog.upstream.http_failures import explain_network_error
 from catalog.upstream.nesting import cut_nesting
@@ -22,16 +22,16 @@ def resolve_host(host: str, port: int) -> Sequence[str]:
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Looks up each host once, refuses it unless every address is allowed, and connects to that very address.
+    """Resolves each host once, refuses it unless every address is allowed, and connects to that address.
 
-    Every request passes here, those that follow a redirect included. What goes wrong is raised and also kept
-    in `failure`, since the SDK logs and drops some errors.
+    Every request passes here, redirects included. A failure is raised and also kept in `failure`, since the
+    SDK logs and drops some errors.
     """
 
     def __init__(
         self, *, rules: AddressRules, limits: Limits, resolver: Resolver, telling_methods: frozenset[str]
     ) -> None:
-        """`telling_methods` are those whose answers tell how the server is doing; see `last_answer`."""
+        """`telling_methods` are those whose responses show the server's state; see `last_answer`."""
         # The environment is trusted for the files of certificate authorities only; proxies are the client's.
         self._inner = httpx2.AsyncHTTPTransport(trust_env=True)
         self._rules = rules
@@ -61,7 +61,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         )
 
     def note(self, failure: UpstreamFailure) -> UpstreamFailure:
-        """Keep the first failure: the later ones follow from it."""
+        """Keep the first failure, because later ones follow from it."""
         self.failure = self.failure or failure
         return failure
 
@@ -89,7 +89,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return await self._send_to(addresses[-1], request)
 
     async def _send_to(self, address: str, request: httpx2.Request) -> httpx2.Response:
-        """The same request to a given address; the name stays in the Host header and in the TLS handshake."""
+        """The request to a given IP address; the name stays in the Host header and in the TLS handshake."""
         response = await self._inner.handle_async_request(
             httpx2.Request(
                 request.method,
@@ -124,10 +124,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 FailureCode.UNKNOWN_HOST, f"The host {host} is not known: check the address"
             )
         for address in found:
-            if reason := why_refused(address, self._rules):
+            if reason := why_address_refused(address, self._rules):
                 raise UpstreamFailure(
                     FailureCode.BLOCKED_ADDRESS,
-                    # Without the address: whoever may read the catalog reads this.
+                    # Without the address: everybody who may read the catalog sees this.
                     f"The host {host} is at {reason}: the settings do not allow that",
                 )
         return found
@@ -158,7 +158,7 @@ class _CountedStream(httpx2.AsyncByteStream):
 
 
 async def _messages(chunks: AsyncIterator[bytes], *, by_line: bool) -> AsyncIterator[bytes]:
-    """The whole body, or its lines as they are complete: an event has its message on one."""
+    """The whole body, or its complete lines: an event has its message on one line."""
     waiting: list[bytes] = []
     async for chunk in chunks:
         end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1 if by_line else 0

@@ -1,4 +1,4 @@
-"""Reaches a server over streamable HTTP or SSE."""
+"""Connects to a server over streamable HTTP or SSE."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ ADDRESS_TIMEOUT_SECONDS = 5.0
 
 
 class HttpLink:
-    """One conversation over HTTP. The limits' deadlines are the caller's to keep."""
+    """One conversation over HTTP. The caller enforces the deadlines."""
 
     stderr_tail = ""
     noise = ""
@@ -79,7 +79,7 @@ class HttpLink:
         timeout: httpx2.Timeout | None = None,
         auth: httpx2.Auth | None = None,
     ) -> httpx2.AsyncClient:
-        """A client that takes nothing from the environment. The parameters are those of the SDK's factory."""
+        """A client that reads nothing from the environment. The parameters are those of the SDK's factory."""
         return httpx2.AsyncClient(
             transport=self._guard,
             headers={**self._connection.headers, "accept-encoding": "identity"},

@@ -1,4 +1,4 @@
-"""Words for what goes wrong on the way to an HTTP server, and for its refusals. Of a URL, only the host."""
+"""Messages for HTTP failures and refusals. Of a URL, they show only the host."""
 
 import ssl
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def explain_network_error(error: httpx2.TransportError, host: str) -> UpstreamFa
 
 
 def explain_status(answer: httpx2.Response, *, sent_token: bool) -> UpstreamFailure | None:
-    """What a refusal by status means; None where the answer's body says more than its status."""
+    """The meaning of an error status; None where the body says more."""
     status = answer.status_code
     if status == 401:
         return UpstreamFailure(FailureCode.UNAUTHORIZED, _explain_missing_token(sent_token=sent_token))

@@ -1,4 +1,4 @@
-"""Decides what a stdio definition may run, and with which environment."""
+"""Checks what a stdio definition may run, and builds its environment."""
 
 import shutil
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ class Launch:
 
 
 def prepare_launch(connection: Connection, rules: StdioRules, environment: Mapping[str, str]) -> Launch:
-    """Check the rules and find the program. Raises UpstreamFailure in words that name what is not allowed."""
+    """Check the rules and find the program. Raises UpstreamFailure that names what is not allowed."""
     _check_rules(connection, rules)
     if "\0" in "".join((connection.command, *connection.args, *connection.env, *connection.env.values())):
         raise _not_allowed("The command, its arguments or its variables hold a NUL character")

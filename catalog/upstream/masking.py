@@ -1,4 +1,4 @@
-"""Keeps secret values out of what is shown: anything a definition gave is hidden wherever it turns up."""
+"""Masks secret values of a connection wherever they occur in what is shown."""
 
 import base64
 import binascii
@@ -49,17 +49,17 @@ SHORTEST_PATH_SECRET = 20
 
 
 def secrets_of(connection: Connection) -> tuple[str, ...]:
-    """Every value of a resolved connection that must not be shown, longest first."""
+    """Every secret value of a resolved connection, longest first."""
     found = set(_values_of(connection))
     return tuple(sorted((v for v in found if len(v) >= SHORTEST_SECRET), key=lambda v: (-len(v), v)))
 
 
 def secrets_in_texts(connection: Connection) -> tuple[str, ...]:
-    """Those to hide in what a server says of itself and of its tools, longest first.
+    """The secrets to mask in a server's own texts and definitions, longest first.
 
-    Every value of a variable or header of a length that prose does not have by chance, and each part of it,
-    unless it is made of plain words, addresses or paths under a name that does not sound like a secret's; of
-    arguments and the address what looks like a secret.
+    Every value of a variable or header that is too long to occur by chance, and each part of it, unless it
+    consists of plain words, addresses or paths under a name that does not suggest a secret; of arguments and
+    the address, what looks like a secret.
     """
     found = set(_secrets_of_address(connection.url))
     for name, value in (*connection.env.items(), *connection.headers.items()):
@@ -71,10 +71,10 @@ def secrets_in_texts(connection: Connection) -> tuple[str, ...]:
 
 
 def mask_within(value: object, *, secrets: Sequence[str]) -> object:
-    """What came as JSON, with every text and name in it masked. What JSON cannot say is left as it is."""
+    """A JSON value with every text and key masked. Values that JSON cannot hold are left as they are."""
     try:
         text = json.dumps(value, ensure_ascii=False)
-    except (ValueError, RecursionError):  # nothing that is kept: whoever judges it says why
+    except (ValueError, RecursionError):  # such a definition is rejected later, with the reason
         return value
     if not any(json.dumps(secret, ensure_ascii=False)[1:-1] in text for secret in secrets):
         return value
@@ -96,7 +96,7 @@ def _mask(text: str, secrets: Iterable[str]) -> str:
 
 
 def present(text: str, *, secrets: Iterable[str]) -> str:
-    """The text without the secrets, and without NUL, which PostgreSQL cannot store."""
+    """The text without secrets, and without NUL, which PostgreSQL cannot store."""
     return _mask(text, secrets).replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
@@ -107,7 +107,7 @@ def _values_of(connection: Connection) -> Iterator[str]:
 
 
 def _forms_of(value: str) -> Iterator[str]:
-    """The value, and the part of it that is the secret: `Bearer X`, `--token=X`, `Basic base64(X)`."""
+    """The value, and the secret part of it: `Bearer X`, `--token=X`, `Basic base64(X)`."""
     yield value
     yield from _BETWEEN_PARTS.split(value)
     scheme, _, credentials = value.partition(" ")
@@ -135,7 +135,7 @@ def _url_values(url: str) -> Iterator[str]:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text is made of words, addresses and paths that do not look like secrets."""
+    """Whether a text consists of words, addresses and paths that do not look like secrets."""
     words = [word for word in _BETWEEN_WORDS.split(text) if word]
     return all(_PLAIN.fullmatch(word) for word in words) and hide_args(words) == tuple(words)
 
@@ -153,7 +153,7 @@ def _secrets_of_setting(name: str, value: str) -> Iterator[str]:
 
 
 def _secrets_of_arguments(args: Sequence[str]) -> Iterator[str]:
-    """Of arguments that look like secrets the values: the name of an option is no secret."""
+    """The values of arguments that look like secrets, without option names."""
     for arg, shown in zip(args, hide_args(args), strict=True):
         if arg == shown:
             continue

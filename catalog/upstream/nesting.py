@@ -1,7 +1,7 @@
-"""Cuts JSON that is nested deeper than the client's parser goes.
+"""Cuts JSON that is nested deeper than the client's parser accepts.
 
-The parser refuses the whole message then, and one deep schema would cost all tools of the listing. What is
-left of a cut one is still deeper than a definition may be, so that tool alone is kept out, with its reason.
+The parser would refuse the whole message, and one deep schema would cost all tools of the listing. A cut
+definition is still deeper than allowed, so that tool alone is rejected, with its reason.
 """
 
 import re
@@ -13,9 +13,9 @@ _TO_NEXT_BRACKET = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+(["\[\]{
 
 
 def cut_nesting(message: bytes) -> bytes:
-    """The message with null in place of what lies deeper than `MESSAGE_LEVELS`; nearly always as it is.
+    """The message with null in place of what is deeper than `MESSAGE_LEVELS`; nearly always unchanged.
 
-    As it is too where it is no JSON, or has more than `MESSAGE_BRACKETS`: the parser judges it.
+    Unchanged too where it is not JSON, or has more than `MESSAGE_BRACKETS`: the parser decides.
     """
     opening = message.count(b"{") + message.count(b"[")
     closing = message.count(b"}") + message.count(b"]")

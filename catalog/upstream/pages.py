@@ -17,11 +17,11 @@ Streams = AbstractAsyncContextManager[tuple[Any, Any]]  # the SDK gives the pair
 
 
 class ToolSieve:
-    """Takes the tools out of each page on its way to the session, and keeps them.
+    """Takes the tools out of each page before the session sees it.
 
-    The SDK checks a page as a whole, so one bad definition would cost all the others. It is given an empty
-    page instead, and each definition is judged by itself later. Notifications do not reach the session, and
-    requests only so many: it starts a task for each of them, and would hold them all.
+    The SDK validates a page as a whole, so one bad definition would cost all the others. It gets an empty
+    page instead, and each definition is validated by itself later. Notifications are dropped and requests
+    limited: the SDK starts a task for each and would keep them all.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -32,7 +32,9 @@ class ToolSieve:
         self.failure: UpstreamFailure | None = None  # why the server was cut off
 
     def lets_pass(self, item: SessionMessage | Exception) -> bool:
-        """Whether the session should see this. Raises EndOfStream, with `failure` set, past a limit."""
+        """Whether the session should see this message. Raises EndOfStream, with `failure` set,
+        past a limit.
+        """
         message = item.message if isinstance(item, SessionMessage) else None
         if isinstance(message, JSONRPCRequest):
             self._requests += 1
@@ -73,7 +75,7 @@ class ToolSieve:
 
 
 class _Strained:
-    """A read stream as the SDK's session uses one, passing each message by the sieve."""
+    """A read stream for the SDK's session that passes each message through the sieve."""
 
     def __init__(self, incoming: Any, sieve: ToolSieve) -> None:
         self._incoming = incoming
@@ -113,7 +115,7 @@ class _Strained:
 
 
 async def read_pages(client: Client, sieve: ToolSieve, limits: Limits) -> list[object]:
-    """All definitions, unjudged. Raises UpstreamFailure where the server does not come to an end."""
+    """All definitions, not validated yet. Raises UpstreamFailure where the pages do not end."""
     found: list[object] = []
     followed: set[str] = set()
     cursor: str | None = None

@@ -1,4 +1,4 @@
-"""Runs a stdio server: no shell, an environment built from nothing, and an end to all it started."""
+"""Runs a stdio server: without a shell, with a minimal environment, and kills everything it started."""
 
 import asyncio
 import os
@@ -22,14 +22,14 @@ Outgoing = MemoryObjectSendStream[SessionMessage]
 ToSession = MemoryObjectSendStream[SessionMessage | Exception]
 FromSession = MemoryObjectReceiveStream[SessionMessage]
 
-KEEPER = Path(__file__).with_name("keeper.py")
+SUBREAPER = Path(__file__).with_name("subreaper.py")
 EXIT_GRACE_SECONDS = 1.0
 END_SECONDS = 3.0
 NOISE_BYTES = 2000
 
 
 class StdioLink:
-    """One run of a command. Its exit code, stderr and noise can be read when `connect` is left."""
+    """One run of a command. Its exit code, stderr and noise can be read after `connect`."""
 
     def __init__(self, launch: Launch, limits: Limits) -> None:
         self._launch = launch
@@ -43,12 +43,12 @@ class StdioLink:
 
     @property
     def stderr_tail(self) -> str:
-        """Twice as much as is shown in the end: a secret must not be cut in two before it is masked."""
+        """Twice as much as is shown, so that a secret is not cut in two before it is masked."""
         return bytes(self._stderr).decode(errors="replace")
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[tuple[Incoming, Outgoing]]:
-        """Start the command and speak over its pipes. On leaving, it and all it started are gone."""
+        """Start the command and speak over its pipes. On leaving, it and everything it started are gone."""
         process, lifeline = await self._start()
         to_session, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         outgoing, from_session = anyio.create_memory_object_stream[SessionMessage](0)
@@ -72,7 +72,7 @@ class StdioLink:
                 await _finish(readers, within_seconds=END_SECONDS)
 
     def failure(self) -> UpstreamFailure | None:
-        """What went wrong here, if the cause is the process and not what it said."""
+        """The failure, if its cause is the process and not a message."""
         if self._too_large:
             limit_mb = self._limits.max_total_bytes / 1_000_000
             return UpstreamFailure(
@@ -94,10 +94,10 @@ class StdioLink:
 
     async def _start(self) -> tuple[Process, int]:
         kept, lifeline = os.pipe()
-        keeper = (sys.executable, "-I", "-S", str(KEEPER), str(kept))
+        subreaper = (sys.executable, "-I", "-S", str(SUBREAPER), str(kept))
         try:
             process = await anyio.open_process(
-                [*keeper, self._launch.executable, *self._launch.args],
+                [*subreaper, self._launch.executable, *self._launch.args],
                 env=self._launch.env,
                 start_new_session=True,
                 pass_fds=(kept,),
@@ -110,7 +110,7 @@ class StdioLink:
         return process, lifeline
 
     async def _stop(self, process: Process, lifeline: int) -> None:
-        """Close stdin and wait, as MCP asks; then drop the lifeline, and the keeper ends the rest."""
+        """Close stdin and wait, as MCP asks; then close the lifeline, and the subreaper kills the rest."""
         assert process.stdin
         try:
             with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -125,7 +125,7 @@ class StdioLink:
             process.kill()
 
     async def _read_messages(self, stdout: ByteReceiveStream, to_session: ToSession) -> None:
-        """Pass on each line that is a message, to the end of the pipe; past a limit, only empty the pipe."""
+        """Pass on each line that is a message, to the end of the pipe; past a limit, only drain the pipe."""
         line = bytearray()
         with to_session:
             async for chunk in _chunks(stdout):
@@ -155,7 +155,7 @@ class StdioLink:
             await to_session.send(SessionMessage(message))
 
     def _note_noise(self, line: bytes) -> None:
-        """Servers that print a banner on stdout are common: noise is no failure, a spoilt message is."""
+        """Many servers print a banner on stdout: noise is no failure, a broken message is."""
         shown = line[:NOISE_BYTES].decode(errors="replace")
         self.noise = self.noise or shown
         if line.lstrip().startswith(b"{") and b'"jsonrpc"' in line[:200]:

@@ -1,4 +1,6 @@
-"""Editing many tools: those ticked, or everything a filter matches. The URL says which."""
+"""Bulk editing of tools: the ticked ones, or all that match a filter. The URL says which."""
+
+from hashlib import sha256
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -8,7 +10,8 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.middleware import HtmxDetails
 
 from catalog import tasks
-from catalog.access import Role, role_required
+from catalog.access.roles import Role, role_required
+from catalog.console.pages import actor_of_request, render_page, tell_done
 from catalog.domain.errors import InvalidInput
 from catalog.forms.bulk import BulkForm
 from catalog.forms.filters import ToolFilterForm
@@ -17,7 +20,6 @@ from catalog.selectors import tools
 from catalog.selectors.policy_flips import preview_tools
 from catalog.selectors.tools import ToolFilter
 from catalog.services import bulk
-from catalog.views.pages import actor_of, render_page
 
 ALL, TICKED = "all", "tool"
 NAMES_SHOWN = 12
@@ -26,9 +28,9 @@ NAMES_SHOWN = 12
 @require_http_methods(["GET", "POST"])
 @role_required(Role.EDITOR)
 def bulk_edit(request: HttpRequest) -> HttpResponse:
-    """POST looks at what the form would do; with `step` apply it does it.
+    """POST previews the form's effect; with `step` apply it makes the change.
 
-    A look that htmx sends while the form is on its way already names the button that was pressed, too.
+    A preview that htmx sends while the form is being submitted carries the pressed button, too.
     """
     wanted = ToolFilterForm(request.GET).wanted()
     tool_ids = _choose(request.GET, wanted)
@@ -40,6 +42,9 @@ def bulk_edit(request: HttpRequest) -> HttpResponse:
     form = BulkForm(request.POST)
     if HtmxDetails(request) or request.POST.get("step") != "apply":
         return _show(request, tool_ids, form)
+    if request.POST.get("chosen") not in (None, _code_of(tool_ids)):
+        messages.error(request, "Nothing was changed: other tools match by now. These are the present ones.")
+        return _show(request, tool_ids, form, status=422)
     if form.is_valid() and _apply(request, tool_ids, form):
         return redirect(_list_address(request.GET))
     return _show(request, tool_ids, form, status=422)
@@ -52,10 +57,15 @@ def _choose(query: QueryDict, wanted: ToolFilter) -> list[int]:
     return list(Tool.objects.filter(pk__in=ticked[: bulk.BATCH_IDS]).values_list("pk", flat=True))
 
 
+def _code_of(tool_ids: list[int]) -> str:
+    """Of which tools they are: a form applies to those that it was shown with."""
+    return sha256(repr(sorted(tool_ids)).encode()).hexdigest()
+
+
 def _apply(request: HttpRequest, tool_ids: list[int], form: BulkForm) -> bool:
-    """False where the engine refuses; the form then says why."""
+    """False where the engine refuses; the form then shows why."""
     try:
-        change = bulk.change_tools(tool_ids=tool_ids, edit=form.edit(), actor=actor_of(request))
+        change = bulk.change_tools(tool_ids=tool_ids, edit=form.edit(), actor=actor_of_request(request))
     except InvalidInput as invalid:
         form.tell(invalid)
         return False
@@ -63,7 +73,7 @@ def _apply(request: HttpRequest, tool_ids: list[int], form: BulkForm) -> bool:
         messages.info(request, "Nothing was different, so nothing was changed.")
         return True
     tasks.wake_workers_on_commit()
-    messages.success(request, f"Changed {change.name}.", extra_tags=str(change.pk))
+    tell_done(request, f"Changed {change.name}.", change)
     return True
 
 
@@ -73,6 +83,7 @@ def _show(request: HttpRequest, tool_ids: list[int], form: BulkForm, *, status: 
         "form": form,
         "count": len(tool_ids),
         "names": [tool.qualified_name for tool in chosen.only("qualified_name", "server__name")],
+        "chosen": _code_of(tool_ids),
         "left_out": len(tool_ids[NAMES_SHOWN:]),
         "back": _list_address(request.GET),
         "section": "tools",
@@ -88,7 +99,7 @@ def _show(request: HttpRequest, tool_ids: list[int], form: BulkForm, *, status: 
 
 
 def _list_address(query: QueryDict) -> str:
-    """The list as it was filtered, without what was ticked."""
+    """The filtered list, without the ticked tools."""
     kept = query.copy()
     for name in (ALL, TICKED):
         kept.pop(name, None)

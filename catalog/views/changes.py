@@ -1,4 +1,6 @@
-"""The change record, and taking a change back."""
+"""The change record, and undo."""
+
+from functools import partial
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -8,12 +10,12 @@ from django.utils.text import capfirst
 from django.views.decorators.http import require_GET, require_POST
 
 from catalog import tasks
-from catalog.access import Role, role_of, role_required
+from catalog.access.roles import Role, role_of, role_required
+from catalog.console.pages import actor_of_request, render_page, way_back
 from catalog.domain.errors import Conflict
 from catalog.forms.filters import ChangeFilterForm
 from catalog.selectors import changes
 from catalog.services.undo import can_undo, undo_change
-from catalog.views.pages import actor_of, render_page, way_back
 
 
 @require_GET
@@ -29,8 +31,8 @@ def change_list(request: HttpRequest) -> HttpResponse:
         "page": page,
         "undoable": {row.change.pk for row in page.rows if can_undo(row.change, Role.EDITOR)},
         "undoable_by_admins": {row.change.pk for row in page.rows if can_undo(row.change)},
-        "actors": changes.known_actors,
-        "sealed": changes.count_sealed,
+        "actors": partial(changes.known_actors, with_keys=is_admin),
+        "signed": changes.count_signed,
     }
     return render_page(request, "catalog/change_list.html", "catalog/_change_table.html", context)
 
@@ -40,7 +42,7 @@ def change_list(request: HttpRequest) -> HttpResponse:
 def change_undo(request: HttpRequest, change_id: int) -> HttpResponse:
     change = changes.find_change(change_id)
     try:
-        restored = undo_change(change=change, actor=actor_of(request))
+        restored = undo_change(change=change, actor=actor_of_request(request))
     except Conflict as conflict:
         messages.error(request, f"Nothing was undone: {conflict}.")
     else:

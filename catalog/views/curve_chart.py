@@ -1,4 +1,4 @@
-"""The threshold curve as a drawing: widths in percent, so that it fits any screen, heights in pixels."""
+"""The threshold curve as a chart: widths in percent, so that it fits any screen, heights in pixels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ ROOM_AT_THE_END = 1.25
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """What is sent between two thresholds."""
+class CurveBar:
+    """The tokens sent between two thresholds."""
 
     x_percent: float
     width_percent: float
@@ -23,8 +23,8 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
-    bars: list[Bar]
+class CurveChart:
+    bars: list[CurveBar]
     mark_percent: float  # where the threshold proposed is
     saved_percent: float | None  # and the one in force, where that is another
     steps: list[CurveStep]
@@ -34,7 +34,7 @@ class Chart:
 
     @property
     def is_mark_right(self) -> bool:
-        """Its label then stands on the left, where there is room."""
+        """Whether the label must be on the left of its mark, for lack of room."""
         return self.mark_percent > 50
 
     @property
@@ -42,8 +42,8 @@ class Chart:
         return (self.saved_percent or 0) > 50
 
 
-def draw_chart(curve: Sequence[CurveStep], policy: Policy, saved: Policy) -> Chart:
-    """The curve of a proposed policy, and the saved one's threshold if it is another in the same unit."""
+def draw_curve_chart(curve: Sequence[CurveStep], policy: Policy, saved: Policy) -> CurveChart:
+    """The curve of a proposed policy, with the saved threshold if it differs and has the same unit."""
     is_moved = saved.threshold_unit is policy.threshold_unit and saved.limit != policy.limit
     limits = (policy.limit, saved.limit) if is_moved else (policy.limit,)
     end = max(*limits, *(step.threshold for step in curve), 1) * ROOM_AT_THE_END
@@ -55,13 +55,15 @@ def draw_chart(curve: Sequence[CurveStep], policy: Policy, saved: Policy) -> Cha
         for step, until in zip(curve, ends, strict=True)
     ]
     saved_percent = _percent(saved.limit, end) if is_moved else None
-    return Chart(bars, _percent(policy.limit, end), saved_percent, list(curve), policy.limit, saved.limit)
+    return CurveChart(
+        bars, _percent(policy.limit, end), saved_percent, list(curve), policy.limit, saved.limit
+    )
 
 
-def _bar(step: CurveStep, until: float, end: float, tallest: int, *, is_in_force: bool) -> Bar:
+def _bar(step: CurveStep, until: float, end: float, tallest: int, *, is_in_force: bool) -> CurveBar:
     height = max(LEAST_BAR_PX, round(step.tokens / tallest * HEIGHT_PX, 1))
     x = _percent(step.threshold, end)
-    return Bar(x, round(_percent(until, end) - x, 2), round(HEIGHT_PX - height, 1), height, is_in_force)
+    return CurveBar(x, round(_percent(until, end) - x, 2), round(HEIGHT_PX - height, 1), height, is_in_force)
 
 
 def _percent(value: float, end: float) -> float:

@@ -1,4 +1,4 @@
-"""A form whose subject has changed since it was opened: what changed, and the form with that in it."""
+"""Edit conflicts: what changed since a form was opened, and the form with those changes merged."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ VERSION = "version"
 
 @dataclass(frozen=True, slots=True)
 class FieldConflict:
-    """A field that somebody else changed: as it is now, and as the form has it."""
+    """A field that somebody else changed: its current value and the form's."""
 
     label: str
     change: ChangedField
@@ -24,7 +24,7 @@ class FieldConflict:
 
 @dataclass(frozen=True, slots=True)
 class EditConflict:
-    """`data` is the form's content, with the others' changes wherever its editor had changed nothing."""
+    """`data` is the form's content, with others' changes in fields that the editor had not changed."""
 
     fields: tuple[FieldConflict, ...]
     version: str
@@ -32,17 +32,17 @@ class EditConflict:
 
     @property
     def replaces(self) -> bool:
-        """Whether saving the form would write over one of the changes."""
+        """Whether saving the form would overwrite one of the changes."""
         return any(field.is_typed for field in self.fields)
 
 
-def precondition_of(request: HttpRequest) -> edits.Precondition | None:
-    """None where no version is sent: scripts may leave it out."""
+def precondition_of_form(request: HttpRequest) -> edits.Precondition | None:
+    """None where the form has no version: scripts may leave it out."""
     return edits.Precondition.of_form(request.POST.get(VERSION, ""))
 
 
 def version_in(request: HttpRequest, present: str) -> str:
-    """The version that a form carries on: the one it was opened with, else the present one."""
+    """The version of the form: the one it was opened with, else the current one."""
     return request.POST.get(VERSION, "") or present
 
 
@@ -55,7 +55,7 @@ def merge_form(
     label_of: Callable[[str], str],
     paired_fields: Mapping[str, str] | None = None,
 ) -> EditConflict:
-    """The form with the others' changes in it, and what they are.
+    """The form with the others' changes merged, and the conflicts.
 
     `wanted` are the form's values as the engine has them, `present` is the form as it would be opened now.
     `paired_fields` names, for a field, another one of the form that goes with it.
@@ -75,8 +75,8 @@ def merge_form(
     return EditConflict(conflicts, outdated.version, _take_over(request.POST, present, theirs))
 
 
-def tell(outdated: OutdatedEdit, write: Callable[[object], str]) -> str:
-    """For a form of one field: who changed it, and to what."""
+def describe_conflict(outdated: OutdatedEdit, write: Callable[[object], str]) -> str:
+    """A sentence for a form of one field: who changed it, and to what."""
     (change,) = outdated.changed
     who = f"{change.actor} has" if change.actor else "it was"
     return f"{who} set it to {write(change.value)} meanwhile"

@@ -1,4 +1,4 @@
-"""The tools a filter matches, as a file for a spreadsheet or a program."""
+"""Exports the tools of a filter as CSV or JSON."""
 
 import csv
 import json
@@ -8,17 +8,17 @@ from dataclasses import asdict, fields
 from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_GET
 
-from catalog.access import Role, require_role
+from catalog.access.roles import Role, require_role
 from catalog.forms.filters import ToolFilterForm
 from catalog.selectors.exports import ExportRow, export_rows
 
 # A spreadsheet takes a cell that begins with one of these for a formula, and runs it.
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
-Writer = Callable[[Iterable[ExportRow]], Iterator[str]]
+ExportWriter = Callable[[Iterable[ExportRow]], Iterator[str]]
 
 
 class _Line:
-    """What the csv module takes for a file: it hands each line back instead of keeping it."""
+    """A file for the csv module that returns each line instead of storing it."""
 
     def write(self, line: str) -> str:
         return line
@@ -34,7 +34,7 @@ def tools_json(request: HttpRequest) -> HttpResponseBase:
     return _answer(request, "tools.json", "application/json", _write_json)
 
 
-def _answer(request: HttpRequest, name: str, content_type: str, write: Writer) -> HttpResponseBase:
+def _answer(request: HttpRequest, name: str, content_type: str, write: ExportWriter) -> HttpResponseBase:
     require_role(request.user, Role.VIEWER)
     rows = export_rows(ToolFilterForm(request.GET).wanted())
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -1,26 +1,24 @@
-"""The table of models: which of them search deferred tools themselves, and how much context they have."""
+"""The Models page: which models search deferred tools themselves, and their context windows."""
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
-from catalog.access import Role, require_role, role_required
+from catalog.access.roles import Role, require_role, role_required
+from catalog.console.pages import actor_of_request, render_page, tell_done
 from catalog.domain.errors import Conflict, InvalidInput, OutdatedEdit
 from catalog.forms.models import ModelForm
 from catalog.models import ModelSupport
-from catalog.models.changes import Subject
-from catalog.selectors import changes, models
+from catalog.selectors import models
 from catalog.services import model_support
 from catalog.views import edit_conflicts
 from catalog.views.edit_conflicts import EditConflict
-from catalog.views.pages import actor_of, render_page
 
 
 @require_http_methods(["GET", "POST"])
 @role_required(Role.VIEWER)
 def model_list(request: HttpRequest) -> HttpResponse:
-    """GET shows the table, and under which row the name asked for falls; POST adds a row."""
+    """GET shows the table and the row that applies to the name asked for; POST adds a row."""
     if request.method != "POST":
         return _show_table(request, ModelForm())
     require_role(request.user, Role.ADMIN)
@@ -49,19 +47,19 @@ def model_edit(request: HttpRequest, model_id: int) -> HttpResponse:
 @role_required(Role.ADMIN)
 def model_delete(request: HttpRequest, model_id: int) -> HttpResponse:
     row = models.find_model(model_id)
-    model_support.delete_model(model_id=model_id, actor=actor_of(request))
-    _tell(request, f"The row for {row.name_pattern} is deleted.", row.name_pattern)
+    change = model_support.delete_model(model_id=model_id, actor=actor_of_request(request))
+    tell_done(request, f"The row for {row.name_pattern} is deleted.", change)
     return redirect("model_list")
 
 
 def _save(request: HttpRequest, form: ModelForm, row: ModelSupport | None) -> bool:
-    """False where the service refuses a value; the form then says which. Raises OutdatedEdit."""
+    """False where the service refuses a value; the form then shows which. Raises OutdatedEdit."""
     try:
         saved = model_support.save_model(
             **form.values(),
-            actor=actor_of(request),
+            actor=actor_of_request(request),
             model_id=row.pk if row else None,
-            if_unchanged=edit_conflicts.precondition_of(request),
+            if_unchanged=edit_conflicts.precondition_of_form(request),
         )
     except InvalidInput as invalid:
         form.tell(invalid)
@@ -69,20 +67,14 @@ def _save(request: HttpRequest, form: ModelForm, row: ModelSupport | None) -> bo
     except Conflict as conflict:
         form.add_error("name_pattern", f"{str(conflict).capitalize()}.")
         return False
-    _tell(request, f"Saved the row for {saved.name_pattern}.", saved.name_pattern)
+    tell_done(request, f"Saved the row for {saved.row.name_pattern}.", saved.change)
     return True
-
-
-def _tell(request: HttpRequest, text: str, name: str) -> None:
-    """Say what was done, with a way back."""
-    change = changes.newest_change(Subject.MODEL, name)
-    messages.success(request, text, extra_tags=str(change.pk) if change else "")
 
 
 def _show_conflict(
     request: HttpRequest, row: ModelSupport, form: ModelForm, outdated: OutdatedEdit
 ) -> HttpResponse:
-    """The form again, to be saved on purpose: it now carries the present version."""
+    """The form with the current version, so that saving again is deliberate."""
     present = ModelForm.of(row)
     conflict = edit_conflicts.merge_form(
         request,

@@ -1,10 +1,10 @@
-"""Policies, to be read: the list, and one with its readings and versions."""
+"""Pages of policies: the list, and one with its thresholds and versions."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from catalog.access import Role, role_required
+from catalog.access.roles import Role, role_required
 from catalog.selectors import policies, review
 from catalog.services import policies as policy_services
 
@@ -25,7 +25,7 @@ def policy_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "policy": policy,
         "summary": policies.summarize(policy),
         "locked": review.count_locked(policy),
-        "readings": policies.read_thresholds(policy),
+        "readings": policies.read_kept_thresholds(policy),
         "groups": policies.explain_fields(policy),
         "versions": policies.versions_of(policy, limit=limit),
         "edit_version": policy_services.version_of(policy),

@@ -1,4 +1,4 @@
-"""Editing policies: the form with its preview, new ones, rolling back, deleting."""
+"""Pages that create, edit, roll back and delete policies, with a preview."""
 
 from collections.abc import Mapping
 
@@ -9,18 +9,18 @@ from django.utils.text import capfirst
 from django.views.decorators.http import require_http_methods, require_POST
 
 from catalog import tasks
-from catalog.access import Role, role_required
+from catalog.access.roles import Role, role_required
+from catalog.console.pages import actor_of_request, render_page, tell_done
 from catalog.domain.errors import Conflict, InvalidInput, NotAllowed, OutdatedEdit
+from catalog.domain.policy import DEFAULT_SLUG
 from catalog.forms.policies import NewPolicyForm, PolicyForm
 from catalog.models import Policy
-from catalog.models.changes import Subject
-from catalog.selectors import changes, policies, preview
+from catalog.selectors import policies, preview
 from catalog.selectors.facts import read_policy
 from catalog.services import policies as policy_services
 from catalog.views import edit_conflicts
-from catalog.views.curve_chart import draw_chart
+from catalog.views.curve_chart import draw_curve_chart
 from catalog.views.edit_conflicts import EditConflict
-from catalog.views.pages import actor_of, render_page
 
 FLIPS_SHOWN = 12
 
@@ -28,7 +28,7 @@ FLIPS_SHOWN = 12
 @require_http_methods(["GET", "POST"])
 @role_required(Role.EDITOR)
 def policy_edit(request: HttpRequest, slug: str) -> HttpResponse:
-    """GET opens the policy as it is, or as it was in the version asked for, with what going back would do."""
+    """GET opens the current policy or an earlier version, with a preview of going back."""
     policy = policies.find_policy(slug)
     if request.method != "POST":
         shown = policies.read_version(policy, request.GET.get("version", ""))
@@ -45,7 +45,7 @@ def policy_edit(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 @role_required(Role.EDITOR)
 def policy_preview(request: HttpRequest, slug: str) -> HttpResponse:
-    """What the form's values would do. Nothing is stored, so mistakes are part of the answer and no error."""
+    """A preview of the form's values. Nothing is stored, so mistakes are shown and are no error."""
     policy = policies.find_policy(slug)
     form = PolicyForm(request.POST)
     return _show_editor(request, policy, form, form.proposal() if form.is_valid() else None)
@@ -54,7 +54,7 @@ def policy_preview(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @role_required(Role.EDITOR)
 def policy_create(request: HttpRequest) -> HttpResponse:
-    form = NewPolicyForm(request.POST or None, initial={"source": policies.DEFAULT_SLUG})
+    form = NewPolicyForm(request.POST or None, initial={"source": DEFAULT_SLUG})
     if request.method == "POST" and form.is_valid():
         made = _create(request, form)
         if made is not None:
@@ -74,11 +74,11 @@ def policy_roll_back(request: HttpRequest, slug: str) -> HttpResponse:
     if not number.isdecimal():
         raise InvalidInput.at("number", "must be a version's number")
     try:
-        is_changed = policy_services.roll_back(
+        change = policy_services.roll_back(
             policy=policy,
             number=int(number),
-            actor=actor_of(request),
-            if_unchanged=edit_conflicts.precondition_of(request),
+            actor=actor_of_request(request),
+            if_unchanged=edit_conflicts.precondition_of_form(request),
         )
     except OutdatedEdit as outdated:
         changed = ", ".join(str(field) for field in outdated.changed)
@@ -86,8 +86,8 @@ def policy_roll_back(request: HttpRequest, slug: str) -> HttpResponse:
             request, f"Not rolled back: {slug} was changed meanwhile ({changed}). Look at it first."
         )
         return redirect(policy)
-    if is_changed:
-        _tell(request, policy, f"The policy {slug} is again what it was in version {number}.")
+    if change is not None:
+        tell_done(request, f"The policy {slug} is again what it was in version {number}.", change)
     else:
         messages.info(request, f"The policy {slug} is the same as in version {number} already.")
     tasks.wake_workers_on_commit()
@@ -102,7 +102,7 @@ def policy_delete(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, f"Nothing was deleted: type {slug} to delete the policy.")
         return redirect(policy)
     try:
-        policy_services.delete_policy(policy=policy, actor=actor_of(request))
+        policy_services.delete_policy(policy=policy, actor=actor_of_request(request))
     except Conflict as conflict:
         messages.error(request, f"Nothing was deleted: {conflict}.")
         return redirect(policy)
@@ -111,13 +111,13 @@ def policy_delete(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _save(request: HttpRequest, policy: Policy, form: PolicyForm) -> bool:
-    """False where the engine refuses a value; the form then says which. Raises OutdatedEdit."""
+    """False where the engine refuses a value; the form then shows which. Raises OutdatedEdit."""
     try:
-        is_changed = policy_services.change_policy(
+        change = policy_services.change_policy(
             policy=policy,
             changed=form.proposal(),
-            actor=actor_of(request),
-            if_unchanged=edit_conflicts.precondition_of(request),
+            actor=actor_of_request(request),
+            if_unchanged=edit_conflicts.precondition_of_form(request),
         )
     except InvalidInput as invalid:
         form.tell(invalid)
@@ -129,24 +129,18 @@ def _save(request: HttpRequest, policy: Policy, form: PolicyForm) -> bool:
         form.add_error("quarantine", capfirst(f"{refusal}."))
         return False
     tasks.wake_workers_on_commit()
-    if is_changed:
-        _tell(request, policy, f"Saved the policy {policy.slug}. The version before is kept.")
+    if change is not None:
+        tell_done(request, f"Saved the policy {policy.slug}. The version before is kept.", change)
     else:
         messages.info(request, "Nothing was different, so nothing was saved.")
     return True
-
-
-def _tell(request: HttpRequest, policy: Policy, text: str) -> None:
-    """Say what was done, with a way back."""
-    change = changes.newest_change(Subject.POLICY, policy.slug)
-    messages.success(request, text, extra_tags=str(change.pk) if change else "")
 
 
 def _create(request: HttpRequest, form: NewPolicyForm) -> Policy | None:
     source = read_policy(policies.find_policy(form.cleaned_data["source"])).to_mapping()
     wanted = {**source, "slug": form.cleaned_data["slug"]}
     try:
-        made = policy_services.create_policy(wanted=wanted, actor=actor_of(request))
+        made = policy_services.create_policy(wanted=wanted, actor=actor_of_request(request))
     except InvalidInput as invalid:
         form.tell(invalid)
         return None
@@ -160,7 +154,7 @@ def _create(request: HttpRequest, form: NewPolicyForm) -> Policy | None:
 def _show_conflict(
     request: HttpRequest, policy: Policy, form: PolicyForm, outdated: OutdatedEdit
 ) -> HttpResponse:
-    """The form again, to be saved on purpose: it now carries the present version."""
+    """The form with the current version, so that saving again is deliberate."""
     present = read_policy(policy)
     conflict = edit_conflicts.merge_form(
         request,
@@ -184,7 +178,7 @@ def _show_editor(
     conflict: EditConflict | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """The preview is left out where there is no proposal to look at, because the form is wrong."""
+    """Without a preview where the form has mistakes."""
     opened_with = edit_conflicts.version_in(request, policy_services.version_of(policy))
     context = {
         "policy": policy,
@@ -211,7 +205,7 @@ def _look_ahead(policy: Policy, form: PolicyForm, proposal: Mapping[str, object]
     return {
         "preview": found,
         "wanted": wanted,
-        "chart": draw_chart(found.curve, wanted, saved),
+        "chart": draw_curve_chart(found.curve, wanted, saved),
         "flips": flips[:FLIPS_SHOWN],
         "flips_left_out": len(flips[FLIPS_SHOWN:]),
     }

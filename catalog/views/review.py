@@ -1,4 +1,4 @@
-"""The review: what admins have to look at, both forms beside each other, and its approval."""
+"""The review page: new and changed definitions with their differences, and approval."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from catalog import tasks
-from catalog.access import Role, role_required
+from catalog.access.roles import Role, role_required
+from catalog.console.pages import actor_of_request, render_page, tell_done
 from catalog.domain.errors import Conflict, NotFound
 from catalog.forms.review import ReviewFilterForm
 from catalog.selectors import review, server_marks, servers
 from catalog.selectors.review import ServerToReview, ToolReview
 from catalog.services import approvals
-from catalog.views.pages import actor_of, render_page
 from catalog.views.word_diff import Effort, FieldDiff, compare_definitions, spell_out
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewRow:
-    """`fields` is the difference from the form measured from, or the whole definition where there is none."""
+    """`fields` is the difference from the baseline, or the whole definition where there is none."""
 
     review: ToolReview
     fields: list[FieldDiff]
@@ -54,7 +54,7 @@ def review_count(request: HttpRequest) -> HttpResponse:
 @require_POST
 @role_required(Role.ADMIN)
 def review_approve(request: HttpRequest) -> HttpResponse:
-    """One tool, in the form whose digest the page showed."""
+    """Approve one tool, in the form whose digest the page showed."""
     name, digest = request.POST.get("name", ""), request.POST.get("digest", "")
     return _approve(request, {name: digest})
 
@@ -62,29 +62,29 @@ def review_approve(request: HttpRequest) -> HttpResponse:
 @require_POST
 @role_required(Role.ADMIN)
 def review_approve_server(request: HttpRequest) -> HttpResponse:
-    """All of a server's tools in the review, where they are still those that the page counted."""
+    """Approve a server's tools in the review, if they are still those that the page counted."""
     forms = review.forms_to_review(request.POST.get("server", ""))
     if review.fingerprint(forms) != request.POST.get("seen", ""):
         messages.error(request, "Nothing was approved: the server's tools changed since you looked.")
-        return redirect(_way_back(request))
+        return redirect(_filtered_review(request))
     return _approve(request, forms)
 
 
 def _approve(request: HttpRequest, seen: dict[str, str]) -> HttpResponse:
     try:
-        settled = approvals.approve_tools(seen=seen, actor=actor_of(request))
+        settled = approvals.approve_tools(seen=seen, actor=actor_of_request(request))
     except (Conflict, NotFound) as refusal:
         messages.error(request, f"Nothing was approved: {str(refusal).rstrip('.')}.")
-        return redirect(_way_back(request))
+        return redirect(_filtered_review(request))
     if settled.change is None:
         messages.info(request, "That was approved already.")
     else:
         tasks.wake_workers_on_commit()
-        messages.success(request, f"Approved {settled.change.name}.", extra_tags=str(settled.change.pk))
-    return redirect(_way_back(request))
+        tell_done(request, f"Approved {settled.change.name}.", settled.change)
+    return redirect(_filtered_review(request))
 
 
-def _way_back(request: HttpRequest) -> str:
+def _filtered_review(request: HttpRequest) -> str:
     """The review as it was filtered."""
     query = request.POST.get("back", "")
     return f"{reverse('review')}?{query}" if query else reverse("review")

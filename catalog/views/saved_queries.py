@@ -1,4 +1,4 @@
-"""Saved queries: a set for each policy, run as its agents search."""
+"""Pages of saved queries: a set per policy, run as its agents search."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -6,22 +6,20 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from catalog.access import Role, role_required
+from catalog.access.roles import Role, role_required
+from catalog.console.pages import actor_of_request, render_page, tell_done, way_back
 from catalog.domain.errors import Conflict, InvalidInput, OutdatedEdit
 from catalog.models import Policy, SavedQuery
 from catalog.selectors import saved_queries as selectors
 from catalog.selectors.policies import choose_policy, find_policy, policy_slugs
 from catalog.services import saved_queries, saved_runs
 from catalog.services.edits import Precondition
-from catalog.views.pages import actor_of, render_page, way_back
 
 
 @require_GET
 @role_required(Role.VIEWER)
 def saved_list(request: HttpRequest) -> HttpResponse:
-    """The policy asked for, else one whose queries fail. While a worker is about to run them anew, the part
-    asks for itself again.
-    """
+    """The policy asked for, else one with failing queries. The part is polled while a run is pending."""
     sets = selectors.sets_in_brief()
     failing = next((one.slug for one in sets if one.failing), "")
     policy = choose_policy(request.GET.get("policy", failing))
@@ -29,6 +27,7 @@ def saved_list(request: HttpRequest) -> HttpResponse:
         "set": selectors.read_set(policy) if policy else None,
         "sets": sets,
         "policy_slugs": policy_slugs,
+        "new_version": saved_queries.version_of(None),
     }
     return render_page(request, "catalog/saved_list.html", "catalog/_saved_set.html", context)
 
@@ -44,7 +43,7 @@ def saved_save(request: HttpRequest) -> HttpResponse:
             policy=policy,
             query=query,
             expected=expected,
-            actor=actor_of(request),
+            actor=actor_of_request(request),
             precondition=Precondition.of_form(request.POST.get("version", "")),
         )
     except (InvalidInput, Conflict, OutdatedEdit) as problem:
@@ -59,9 +58,9 @@ def saved_save(request: HttpRequest) -> HttpResponse:
 @role_required(Role.EDITOR)
 def saved_delete(request: HttpRequest, saved_id: int) -> HttpResponse:
     saved = selectors.find_saved(saved_id)
-    change = saved_queries.delete_query(saved=saved, actor=actor_of(request))
+    change = saved_queries.delete_query(saved=saved, actor=actor_of_request(request))
     saved_runs.run_policy(saved.policy)
-    messages.success(request, f"Deleted “{saved.query}”.", extra_tags=str(change.pk))
+    tell_done(request, f"Deleted “{saved.query}”.", change)
     return redirect(_address(saved.policy))
 
 

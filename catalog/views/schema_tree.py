@@ -1,4 +1,4 @@
-"""A JSON schema as a tree that people read. Schemas come from servers, so size and shape are not trusted."""
+"""A JSON schema as a tree for people. Schemas come from servers, so size and shape are bounded."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,22 +27,22 @@ Room = Iterator[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SchemaNode:
     name: str
     type: str
     is_required: bool = False
     description: str = ""
     options: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
-    children: tuple["Node", ...] = ()
+    children: tuple["SchemaNode", ...] = ()
 
 
-def grow_tree(schema: object) -> tuple[Node, ...]:
-    """The parameters of a schema, each with what it holds in turn; what is past the bounds is left out."""
+def grow_tree(schema: object) -> tuple[SchemaNode, ...]:
+    """The parameters of a schema with their children; what is past the bounds is left out."""
     return tuple(_children(schema, depth=0, room=iter(range(SCHEMA_TREE_NODES))))
 
 
-def _children(schema: object, *, depth: int, room: Room) -> Iterator[Node]:
+def _children(schema: object, *, depth: int, room: Room) -> Iterator[SchemaNode]:
     if not isinstance(schema, Mapping) or depth >= SCHEMA_TREE_LEVELS:
         return
     names = {str(name) for name in _list(schema.get("required"))}
@@ -56,18 +56,20 @@ def _children(schema: object, *, depth: int, room: Room) -> Iterator[Node]:
         yield from _choices(keyword, schema.get(keyword), depth=depth, room=room)
 
 
-def _choices(keyword: str, branches: object, *, depth: int, room: Room) -> Iterator[Node]:
-    """Branches that hold objects; the others are told by the type's words."""
+def _choices(keyword: str, branches: object, *, depth: int, room: Room) -> Iterator[SchemaNode]:
+    """Branches with objects; the others are described by the type's text."""
     for number, branch in enumerate(_list(branches), start=1):
         if isinstance(branch, Mapping) and "properties" in branch and next(room, None) is not None:
             yield _node(f"{keyword} {number}", branch, is_required=False, depth=depth, room=room)
 
 
-def _node(name: str, schema: object, *, is_required: bool, depth: int, room: Room) -> Node:
+def _node(name: str, schema: object, *, is_required: bool, depth: int, room: Room) -> SchemaNode:
     if not isinstance(schema, Mapping):
-        return Node(name=name, type="nothing" if schema is False else "anything", is_required=is_required)
+        return SchemaNode(
+            name=name, type="nothing" if schema is False else "anything", is_required=is_required
+        )
     limits = (f"{words} {_json(schema[key])}" for key, words in CONSTRAINTS.items() if key in schema)
-    return Node(
+    return SchemaNode(
         name=name,
         type=_type_words(schema, depth=0),
         is_required=is_required,

@@ -1,4 +1,4 @@
-"""Adding servers: by pasting the config one already has, or by form. What is given is never shown again."""
+"""Pages that add servers, from a pasted config or a form. The input is never shown again."""
 
 from typing import Any
 
@@ -11,14 +11,17 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_GET, require_POST
 
 from catalog import tasks
-from catalog.access import Role, role_of, role_required
+from catalog.access.roles import Role, role_of, role_required
+from catalog.console.pages import actor_of_request, wants_part
 from catalog.domain import dialects
-from catalog.domain.errors import FieldProblem, InvalidInput, NotAllowed
+from catalog.domain.errors import Conflict, FieldProblem, InvalidInput, NotAllowed, OutdatedEdit
 from catalog.domain.json_text import read_json
+from catalog.domain.policy import DEFAULT_SLUG
 from catalog.forms.servers import PasteForm, ServerForm
 from catalog.selectors import servers
 from catalog.services import config
-from catalog.views.pages import actor_of, wants_part
+from catalog.services.edits import Precondition
+from catalog.views.edit_conflicts import VERSION
 
 
 @never_cache
@@ -34,7 +37,7 @@ def server_add(request: HttpRequest) -> HttpResponse:
 @require_POST
 @role_required(Role.EDITOR)
 def server_paste(request: HttpRequest) -> HttpResponse:
-    """A dry run unless `step` says import. A mistake in the text is part of a dry run's answer."""
+    """A dry run, unless `step` is import. A mistake in the text is shown in the dry run."""
     form = PasteForm(request.POST)
     wants_import = request.POST.get("step") == "import"
     if not form.is_valid():
@@ -44,7 +47,10 @@ def server_paste(request: HttpRequest) -> HttpResponse:
         plan = _import(request, form, dry_run=not wants_import)
     except InvalidInput as invalid:
         return _show_outcome(request, wants_import, problems=invalid.errors)
-    except NotAllowed:  # what else an editor may not do is told with its place, as a mistake is
+    except OutdatedEdit as outdated:
+        changed = FieldProblem("", f"{outdated}. Paste it again")
+        return _show_outcome(request, wants_import, problems=[changed])
+    except NotAllowed:  # other missing permissions are shown beside the field, like mistakes
         refused = FieldProblem("command", "a server that runs a command can be added by admins only")
         return _show_outcome(request, wants_import, problems=[refused])
     if not wants_import:
@@ -69,20 +75,26 @@ def server_create(request: HttpRequest) -> HttpResponse:
 
 @sensitive_variables()
 def _import(request: HttpRequest, form: PasteForm, *, dry_run: bool) -> config.ImportPlan:
-    given = dialects.parse(read_json(form.cleaned_data["config"]))
-    policy = form.cleaned_data["policy"]
-    return config.import_config(config=given, policy_slug=policy, actor=actor_of(request), dry_run=dry_run)
+    given = dialects.parse_config(read_json(form.cleaned_data["config"]))
+    policy, version = form.cleaned_data["policy"], request.POST.get(VERSION, "")
+    return config.import_config(
+        config=given,
+        policy_slug=policy,
+        actor=actor_of_request(request),
+        dry_run=dry_run,
+        precondition=Precondition((version,), is_strict=True) if version else None,
+    )
 
 
 @sensitive_variables()
 def _create(request: HttpRequest, form: ServerForm) -> bool:
-    """False where the engine refuses; the form then says why."""
-    if form.cleaned_data["name"] in servers.server_names():
+    """False where the engine refuses; the form then shows why."""
+    try:
+        given = dialects.parse_config(form.document())
+        config.add_servers(config=given, policy_slug=DEFAULT_SLUG, actor=actor_of_request(request))
+    except Conflict:
         form.add_error("name", "There is a server of that name already.")
         return False
-    try:
-        given = dialects.parse(form.document())
-        config.import_config(config=given, policy_slug="default", actor=actor_of(request))
     except InvalidInput as invalid:
         form.tell(invalid)
         return False
@@ -95,7 +107,7 @@ def _server_form(request: HttpRequest, *given: Any) -> ServerForm:
 
 
 def _show_outcome(request: HttpRequest, wants_import: bool, **outcome: object) -> HttpResponse:
-    """The part leaves the browser its text; a whole page comes back without it."""
+    """The part leaves the pasted text in the browser; a whole page is rendered without it."""
     if wants_part(request):
         return render(request, "catalog/_import_plan.html", outcome)
     return _show_page(request, status=422 if wants_import else 200, **outcome)

@@ -1,4 +1,4 @@
-"""Servers: the list, one server, and its refresh on demand."""
+"""Pages of servers: the list, one server, and refresh on demand."""
 
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -6,22 +6,21 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from catalog import tasks
-from catalog.access import Role, require_role, role_required
+from catalog.access.roles import Role, require_role, role_required
+from catalog.console.pages import render_page, wants_part
+from catalog.console.seen import STOP_ASKING
+from catalog.console.spans import write_span
 from catalog.domain.errors import Conflict
 from catalog.forms.filters import ServerFilterForm
 from catalog.forms.servers import IntervalForm
-from catalog.forms.spans import write_span
 from catalog.models import Server
 from catalog.models.jobs import JobState
 from catalog.selectors import policies, refresh_log, server_marks, servers, tools
 from catalog.services import refresh
 from catalog.services import servers as server_services
 from catalog.views.edit_conflicts import version_in
-from catalog.views.pages import render_page, wants_part
 from catalog.views.word_diff import Effort, RevisionDiff, compare_definitions
 
-# Tells htmx to stop asking, see its polling documentation.
-STOP_POLLING = 286
 OPEN_STATES = (JobState.WAITING, JobState.RUNNING)
 
 
@@ -61,7 +60,7 @@ def show_server(
     version: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """The form is given where it holds a mistake to show, and the version where it is saved over a change."""
+    """`form` is given where it has mistakes to show, `version` where it is saved over a change."""
     interval = {"interval": write_span(server.refresh_interval_seconds)}
     policy = policies.choose_policy(request.GET.get("policy", ""))
     context = {
@@ -83,7 +82,7 @@ def show_server(
 @require_http_methods(["GET", "POST"])
 @role_required(Role.VIEWER)
 def server_refresh(request: HttpRequest, name: str) -> HttpResponse:
-    """POST asks for a refresh; GET tells how it is going, to be polled until it has ended."""
+    """POST requests a refresh; GET shows its progress and is polled until it ends."""
     server = servers.find_server(name)
     if request.method == "POST":
         require_role(request.user, Role.EDITOR)
@@ -94,7 +93,7 @@ def server_refresh(request: HttpRequest, name: str) -> HttpResponse:
     context = {"server": server, "beside": True, **_progress(server)}
     part = "catalog/_server_refreshed.html" if is_list else "catalog/_refresh_progress.html"
     has_ended = not context["is_refreshing"]
-    response = render(request, part, context, status=STOP_POLLING if has_ended else 200)
+    response = render(request, part, context, status=STOP_ASKING if has_ended else 200)
     if has_ended:
         response["HX-Trigger"] = "server-refreshed"
     return response

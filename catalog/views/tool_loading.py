@@ -1,4 +1,4 @@
-"""How one tool loads, set in its row of the list: at once, with an undo, and the row's decision follows."""
+"""The loading switch in a tool's row, with an undo; the row's decision follows."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -7,23 +7,22 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.middleware import HtmxDetails
 
 from catalog import tasks
-from catalog.access import Role, require_role, role_required
+from catalog.access.roles import Role, require_role, role_required
+from catalog.console.pages import actor_of_request, tell_done, wants_part, way_back
 from catalog.domain.choices import Loading
 from catalog.domain.errors import InvalidInput, OutdatedEdit
 from catalog.forms.tools import LOADING_WORDS
 from catalog.models import Tool
-from catalog.models.changes import Subject
-from catalog.selectors import changes, policies, tool_decisions, tools
+from catalog.selectors import policies, tool_decisions, tools
 from catalog.selectors.decisions import count_behind
 from catalog.services import tool_settings
 from catalog.views import edit_conflicts
-from catalog.views.pages import actor_of, wants_part, way_back
 
 
 @require_http_methods(["GET", "POST"])
 @role_required(Role.VIEWER)
 def tool_loading(request: HttpRequest, qualified_name: str) -> HttpResponse:
-    """POST sets it; GET tells the decision alone, asked for again until a worker has made it."""
+    """POST sets it; GET returns the decision alone and is polled until a worker has made it."""
     tool = tools.find_tool(qualified_name)
     if request.method == "POST":
         require_role(request.user, Role.EDITOR)
@@ -40,23 +39,23 @@ def _set_loading(request: HttpRequest, tool: Tool, word: str) -> Tool:
     if tool.loading == word:
         return tool
     try:
-        changed = tool_settings.change_tool(
+        change = tool_settings.change_tool(
             tool=tool,
-            actor=actor_of(request),
+            actor=actor_of_request(request),
             loading=Loading(word),
-            if_unchanged=edit_conflicts.precondition_of(request),
+            if_unchanged=edit_conflicts.precondition_of_form(request),
         )
     except OutdatedEdit as outdated:
-        meanwhile = edit_conflicts.tell(outdated, lambda value: LOADING_WORDS[Loading(str(value))].lower())
+        meanwhile = edit_conflicts.describe_conflict(
+            outdated, lambda value: LOADING_WORDS[Loading(str(value))].lower()
+        )
         messages.error(
             request, f"Loading of {tool.name} was not set: {meanwhile}. Choose again to replace it."
         )
         return tools.find_tool(tool.qualified_name)
     tasks.wake_workers_on_commit()
-    change = changes.newest_change(Subject.TOOL, tool.qualified_name)
-    told = f"Loading of {tool.name} is now {LOADING_WORDS[Loading(word)].lower()}."
-    messages.success(request, told, extra_tags=str(change.pk) if change else "")
-    return changed
+    tell_done(request, f"Loading of {tool.name} is now {LOADING_WORDS[Loading(word)].lower()}.", change)
+    return tools.find_tool(tool.qualified_name)
 
 
 def _row_context(request: HttpRequest, tool: Tool) -> dict[str, object]:

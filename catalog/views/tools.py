@@ -1,4 +1,4 @@
-"""Tools: the list, one tool, and what an editor sets on it."""
+"""Pages of tools: the list, one tool, and its settings."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -6,19 +6,19 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from catalog import tasks
-from catalog.access import Role, role_required
+from catalog.access.roles import Role, role_required
+from catalog.console.pages import actor_of_request, render_page, tell_done
 from catalog.domain.choices import Loading
 from catalog.domain.errors import InvalidInput, OutdatedEdit
 from catalog.forms.filters import ToolFilterForm
 from catalog.forms.tools import ToolSettingsForm
-from catalog.models import Change, Tool
+from catalog.models import Tool
 from catalog.models.changes import Subject
-from catalog.selectors import advice, changes, policies, review, servers, tool_decisions, tools
+from catalog.selectors import changes, policies, review, servers, similar_tools, tool_decisions, tools
 from catalog.selectors.decisions import count_behind
-from catalog.services import look_alikes, tool_settings
+from catalog.services import tool_settings
 from catalog.views import edit_conflicts
 from catalog.views.edit_conflicts import EditConflict
-from catalog.views.pages import actor_of, render_page
 from catalog.views.schema_tree import grow_tree
 from catalog.views.word_diff import compare_revisions
 
@@ -52,10 +52,8 @@ def tool_detail(request: HttpRequest, qualified_name: str) -> HttpResponse:
 def tool_settings_change(request: HttpRequest, qualified_name: str) -> HttpResponse:
     tool = tools.find_tool(qualified_name)
     form = ToolSettingsForm(request.POST)
-    before = changes.newest_change(Subject.TOOL, tool.qualified_name)
     try:
         if form.is_valid() and _save_settings(request, tool, form):
-            _tell_saved(request, tool, before)
             return redirect(tool)
     except OutdatedEdit as outdated:
         return _show_conflict(request, tools.find_tool(qualified_name), form, outdated)
@@ -63,44 +61,38 @@ def tool_settings_change(request: HttpRequest, qualified_name: str) -> HttpRespo
 
 
 def _save_settings(request: HttpRequest, tool: Tool, form: ToolSettingsForm) -> bool:
-    """False where the engine refuses a value; the form then says which. Raises OutdatedEdit."""
+    """False where the engine refuses a value; the form then shows which. Raises OutdatedEdit."""
     try:
-        tool_settings.change_tool(
+        change = tool_settings.change_tool(
             tool=tool,
-            actor=actor_of(request),
+            actor=actor_of_request(request),
             loading=Loading(form.cleaned_data["loading"]),
             keywords=form.words("keywords"),
             tags=form.words("tags"),
             hidden=form.cleaned_data["hidden"],
-            if_unchanged=edit_conflicts.precondition_of(request),
+            if_unchanged=edit_conflicts.precondition_of_form(request),
         )
-        tasks.wake_workers_on_commit()
     except InvalidInput as invalid:
-        for problem in invalid.errors:
-            form.add_error(problem.place if problem.place in form.fields else None, problem.message)
+        form.tell(invalid)
         return False
-    return True
-
-
-def _tell_saved(request: HttpRequest, tool: Tool, before: Change | None) -> None:
-    """With an undo, where there is something new to undo."""
-    change = changes.newest_change(Subject.TOOL, tool.qualified_name)
-    if change is None or change == before:
+    tasks.wake_workers_on_commit()
+    if change is None:
         messages.info(request, "Nothing was different, so nothing was changed.")
     else:
-        messages.success(request, f"Saved the settings of {tool.name}.", extra_tags=str(change.pk))
+        tell_done(request, f"Saved the settings of {tool.name}.", change)
+    return True
 
 
 def _show_conflict(
     request: HttpRequest, tool: Tool, form: ToolSettingsForm, outdated: OutdatedEdit
 ) -> HttpResponse:
-    """The form again, to be saved on purpose: it now carries the present version."""
+    """The form with the current version, so that saving again is deliberate."""
     words = {"keywords": form.words("keywords"), "tags": sorted(form.words("tags"))}
     conflict = edit_conflicts.merge_form(
         request,
         outdated,
         wanted={**form.cleaned_data, **words},
-        present=ToolSettingsForm.of(tool, tools.tags_of([tool]).get(tool.pk, [])),
+        present=ToolSettingsForm.of(tool, tools.tags_by_tool([tool]).get(tool.pk, [])),
         label_of=str.capitalize,
     )
     merged = ToolSettingsForm(conflict.data)
@@ -115,8 +107,8 @@ def _show_tool(
     conflict: EditConflict | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """The form is given where it holds a mistake or a conflict to show."""
-    tags = tools.tags_of([tool]).get(tool.pk, [])
+    """`form` is given where it has a mistake or a conflict to show."""
+    tags = tools.tags_by_tool([tool]).get(tool.pk, [])
     opened_with = edit_conflicts.version_in(request, tool_settings.version_of(tool, tags))
     context = {
         "conflict": conflict,
@@ -128,7 +120,7 @@ def _show_tool(
         "output_tree": grow_tree(tool.output_schema or {}),
         "review": review.describe_tools([tool])[0],
         "verdicts": tool_decisions.explain_tool(tool),
-        "advice": advice.advise_tool(tool, look_alikes=look_alikes.find_look_alikes(tool)),
+        "issues": similar_tools.advise_tool(tool, look_alikes=similar_tools.find_similar_tools(tool)),
         "revisions": compare_revisions(tools.revisions_of(tool)),
         "changes": changes.changes_of(Subject.TOOL, tool.qualified_name),
     }

@@ -1,4 +1,4 @@
-"""What changed in a definition, word by word. Definitions come from servers: their length is not trusted."""
+"""Word-by-word differences of definitions. Definitions come from servers, so their length is bounded."""
 
 import json
 import re
@@ -17,13 +17,13 @@ _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 
 @dataclass(slots=True)
 class Effort:
-    """What the comparisons of one page may cost together, and have left."""
+    """The comparison steps that one page has left."""
 
     steps: int = DIFFERENCE_STEPS
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class DiffSpan:
     """`kind` is `same`, `gone` or `new`."""
 
     kind: str
@@ -33,19 +33,19 @@ class Piece:
 @dataclass(frozen=True, slots=True)
 class FieldDiff:
     field: str
-    pieces: list[Piece]
+    pieces: list[DiffSpan]
 
 
 @dataclass(frozen=True, slots=True)
 class RevisionDiff:
-    """A revision and what it changed; the oldest known changed nothing."""
+    """A revision and its changes; the oldest known has none."""
 
     revision: ToolRevision
     fields: list[FieldDiff]
 
 
 def compare_revisions(revisions: Sequence[ToolRevision]) -> list[RevisionDiff]:
-    """Each with the one before it; the newest first, as they are given."""
+    """Each revision with the one before it; the newest first, as given."""
     effort = Effort()
     return [
         RevisionDiff(newer, compare_definitions(older.definition, newer.definition, effort) if older else [])
@@ -56,7 +56,7 @@ def compare_revisions(revisions: Sequence[ToolRevision]) -> list[RevisionDiff]:
 def compare_definitions(
     before: Mapping[str, object], after: Mapping[str, object], effort: Effort
 ) -> list[FieldDiff]:
-    """Field by field, those alike left out."""
+    """The fields that differ."""
     return [
         FieldDiff(field, compare_words(_text(before.get(field)), _text(after.get(field)), effort))
         for field in sorted({*before, *after})
@@ -65,16 +65,16 @@ def compare_definitions(
 
 
 def spell_out(definition: Mapping[str, object], *, kind: str) -> list[FieldDiff]:
-    """A whole definition as pieces of one kind, what is read first at the head."""
+    """A whole definition as pieces of one kind, the most important fields first."""
     ordered = sorted(definition, key=lambda field: (field not in READ_FIRST, field))
     texts = {field: _cut(_text(definition[field])) for field in ordered if field != "name"}
-    return [FieldDiff(field, [Piece(kind, text)]) for field, text in texts.items()]
+    return [FieldDiff(field, [DiffSpan(kind, text)]) for field, text in texts.items()]
 
 
-def compare_words(before: str, after: str, effort: Effort) -> list[Piece]:
-    """Long stretches that stayed the same are cut to what stands around a change.
+def compare_words(before: str, after: str, effort: Effort) -> list[DiffSpan]:
+    """Long unchanged parts are cut to the words around a change.
 
-    Where the effort does not suffice, all between the first and the last difference went, and all came.
+    Past the effort, everything between the first and the last difference counts as replaced.
     """
     old, new = _WORD.findall(before), _WORD.findall(after)
     return list(_pieces(old, new, _find_common(old, new, effort)))
@@ -88,16 +88,16 @@ def _find_common(old: list[str], new: list[str], effort: Effort) -> list[Stretch
     return common_ends(old, new) if compared.stretches is None else compared.stretches
 
 
-def _pieces(old: list[str], new: list[str], common: Iterable[Stretch]) -> Iterator[Piece]:
+def _pieces(old: list[str], new: list[str], common: Iterable[Stretch]) -> Iterator[DiffSpan]:
     old_at = new_at = 0
     for stretch in (*common, Stretch(len(old), len(new), 0)):
         if old_at < stretch.old:
-            yield Piece("gone", _cut("".join(old[old_at : stretch.old])))
+            yield DiffSpan("gone", _cut("".join(old[old_at : stretch.old])))
         if new_at < stretch.new:
-            yield Piece("new", _cut("".join(new[new_at : stretch.new])))
+            yield DiffSpan("new", _cut("".join(new[new_at : stretch.new])))
         old_at, new_at = stretch.old + stretch.size, stretch.new + stretch.size
         if stretch.size:
-            yield Piece("same", _shorten(old[stretch.old : old_at]))
+            yield DiffSpan("same", _shorten(old[stretch.old : old_at]))
 
 
 def _shorten(words: list[str]) -> str:
@@ -107,7 +107,7 @@ def _shorten(words: list[str]) -> str:
 
 
 def _cut(text: str) -> str:
-    """As much as one reads on such a page; the tool's own page has the present form whole."""
+    """As much as a diff page shows; the tool's own page has the whole definition."""
     if len(text) <= DIFFERENCE_CHARS:
         return text
     return f"{text[:DIFFERENCE_CHARS]} … ({len(text) - DIFFERENCE_CHARS:,} more characters)"

@@ -1,7 +1,7 @@
-"""The polls: plain views, because they are most of what agents ask all day.
+"""The polls as plain views, because they are most of the requests.
 
-A poll that finds nothing new costs one read of the database and no work per tool; only a new list is read,
-assembled from shared pieces, and compressed where the caller can take it.
+A poll without news costs one read of the database and no work per tool. A new list is assembled from shared
+pieces, and compressed where the caller accepts it.
 """
 
 import uuid
@@ -12,33 +12,36 @@ from typing import NamedTuple, TypeVar
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from catalog.callers import NotAuthenticated, read_bearer
+from catalog.access import key_uses, rates
+from catalog.access.callers import NotAuthenticated, read_bearer
+from catalog.access.keys import is_own_key
+from catalog.domain import keys
 from catalog.domain.errors import InvalidInput, NotFound, ToolSearchError
-from sessions.domain import keys, pieces
-from sessions.domain.formats import Discovered, Format, Hosted, ListForm, resolve_auto
 from sessions.domain.loaded import LoadedTools
-from sessions.domain.pieces import Piece
 from sessions.models import AgentSession
-from sessions.reading import models_known, offers, polls, tool_lists
-from sessions.reading.plain_sessions import read_plain
-from sessions.reading.polls import Poll
-from sessions.reading.states import read_together, stand
-from sessions.reading.versions import Versions
-from sessions.services import rates, records
-from sessions.services.keys import is_own_key
+from sessions.offers import known_models, offer_cache, polls, tool_lists
+from sessions.offers.plain_sessions import OwnSession, read_plain
+from sessions.offers.polls import Poll
+from sessions.offers.rendering import pieces
+from sessions.offers.rendering.formats import Discovered, Format, Hosted, ListForm, resolve_auto
+from sessions.offers.rendering.pieces import Piece
+from sessions.offers.states import read_together, resolve_tools
+from sessions.offers.versions import Versions
+from sessions.services import write_behind
 
 WORTH_COMPRESSING_BYTES = 1024
 
 Choice = TypeVar("Choice", bound=StrEnum)
+Read = TypeVar("Read", Poll, OwnSession)
 Find = Callable[[str], Poll | None]
-# Where a view leaves word, beside the request's headers, that its "not modified" may be given again.
-UNCHANGED = "toolsearch.unchanged"
+# The key in the WSGI environ under which a view leaves the basis of its 304 for `not_modified.py`.
+NOT_MODIFIED_BASIS = "toolsearch.not_modified"
 _CACHING = {"Cache-Control": "private, no-cache", "Vary": "Accept-Encoding, Authorization"}
 
 
-class Unchanged(NamedTuple):
-    """What a "not modified" came from, and how to read that again. `digest` is that of a session's policy's
-    offer; `window` is its model's context window, where the policy reads windows.
+class NotModifiedBasis(NamedTuple):
+    """The state that a 304 was based on, and how to read it again. `digest` is that of the offer of the
+    session's policy; `window` is the model's context window, where the policy depends on it.
     """
 
     poll: Poll
@@ -53,19 +56,20 @@ def poll_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
     def find(prefix: str) -> Poll | None:
         return polls.find_session_poll(prefix, session_id, now=timezone.now())
 
-    poll = _admit(read_bearer(request), find)
+    poll = admit(read_bearer(request), find)
     if poll.policy_id is None:
         raise NotFound("There is no such session.")
-    records.note_use(key_id=poll.key_id, session_id=session_id)
+    key_uses.enqueue(poll.key_id)
+    write_behind.enqueue_seen(session_id)
     form = _read_form(request, poll)
-    offer = offers.offer_of_policy(poll.policy_id, poll.versions)
-    reads_window = offers.reads_window(offer.policy)
-    window = models_known.find_window(poll.model) if reads_window else None
+    offer = offer_cache.offer_of_policy(poll.policy_id, poll.versions)
+    reads_window = offer_cache.reads_window(offer.policy)
+    window = known_models.find_window(poll.model) if reads_window else None
     ending = f"-{window}" if window else ""
     tag = f'W/"{offer.digest}-{poll.session_version}-{form.key}{ending}"'
     if _has(request, tag):
-        unchanged = Unchanged(poll, find, session_id, offer.digest, window, reads_window)
-        return _not_modified(request, tag, unchanged)
+        basis = NotModifiedBasis(poll, find, session_id, offer.digest, window, reads_window)
+        return _not_modified(request, tag, basis)
     return _send(request, tag, _render_session(session_id, poll.versions, form))
 
 
@@ -75,49 +79,55 @@ def poll_policy(request: HttpRequest, slug: str) -> HttpResponse:
     def find(prefix: str) -> Poll | None:
         return polls.find_policy_poll(prefix, wanted, now=timezone.now())
 
-    poll = _admit(read_bearer(request), find)
+    poll = admit(read_bearer(request), find)
     if poll.policy_id is None:
         raise NotFound(f"There is no policy named {slug}.")
-    records.note_use(key_id=poll.key_id)
+    key_uses.enqueue(poll.key_id)
     form = _read_form(request, poll)
-    offer = offers.offer_of_policy(poll.policy_id, poll.versions)
+    offer = offer_cache.offer_of_policy(poll.policy_id, poll.versions)
     tag = f'W/"{offer.digest}-{offer.version}-{form.key}"'
     if _has(request, tag):
-        return _not_modified(request, tag, Unchanged(poll, find))
-    standing = tool_lists.Standing(offer)
-    return _send(request, tag, tool_lists.render(standing, form, session=None, version=offer.version))
+        return _not_modified(request, tag, NotModifiedBasis(poll, find))
+    resolved = tool_lists.ResolvedTools(offer)
+    return _send(
+        request, tag, tool_lists.render_tool_list(resolved, form, session=None, version=offer.version)
+    )
 
 
-def is_still(unchanged: Unchanged, *, key_text: str) -> bool:
-    """Whether the key is in force and reads what it read before. Then, as in a view, its use is noted."""
+def is_still_valid(basis: NotModifiedBasis, *, key_text: str) -> bool:
+    """Whether the key is still valid and the versions are those of before. Records the key's use, as the view
+    does.
+    """
     try:
-        poll = _recognise(key_text, unchanged.find)  # what is kept has no limit to count for
-        if poll != unchanged.poll and not _lists_the_same(poll, unchanged):
+        poll = _recognise(key_text, basis.find)  # what is kept has no limit to count for
+        if poll != basis.poll and not _lists_the_same(poll, basis):
             return False
-        if unchanged.reads_window and models_known.find_window(poll.model) != unchanged.window:
+        if basis.reads_window and known_models.find_window(poll.model) != basis.window:
             return False
-    except ToolSearchError:  # for the view to tell
+    except ToolSearchError:  # the view reports it
         return False
-    records.note_use(key_id=poll.key_id, session_id=unchanged.session_id)
+    key_uses.enqueue(poll.key_id)
+    if basis.session_id is not None:
+        write_behind.enqueue_seen(basis.session_id)
     return True
 
 
-def _lists_the_same(poll: Poll, unchanged: Unchanged) -> bool:
-    """Whether an edit moved the versions on and nothing that is sent: most edits do."""
-    if poll.policy_id is None or poll._replace(versions=unchanged.poll.versions) != unchanged.poll:
+def _lists_the_same(poll: Poll, basis: NotModifiedBasis) -> bool:
+    """Whether an edit raised the versions without changing the list, as most edits do."""
+    if poll.policy_id is None or poll._replace(versions=basis.poll.versions) != basis.poll:
         return False
-    digest = unchanged.digest
-    return bool(digest) and offers.offer_of_policy(poll.policy_id, poll.versions).digest == digest
+    digest = basis.digest
+    return bool(digest) and offer_cache.offer_of_policy(poll.policy_id, poll.versions).digest == digest
 
 
-def _admit(text: str, find: Find) -> Poll:
+def admit(text: str, find: Callable[[str], Read | None]) -> Read:
     """Check the key, and count the request."""
     poll = _recognise(text, find)
     rates.count_request(key_id=poll.key_id, limit_per_minute=poll.rate_limit_per_minute)
     return poll
 
 
-def _recognise(text: str, find: Find) -> Poll:
+def _recognise(text: str, find: Callable[[str], Read | None]) -> Read:
     """The key is checked against what the same read has brought."""
     prefix = keys.read_prefix(text)
     poll = find(prefix) if prefix is not None else None
@@ -136,7 +146,7 @@ def _read_form(request: HttpRequest, poll: Poll) -> ListForm:
     )
     if asked.format is not Format.AUTO:
         return asked
-    return resolve_auto(asked, models_known.find_ability(poll.model))
+    return resolve_auto(asked, known_models.find_ability(poll.model))
 
 
 def _read_choice(request: HttpRequest, name: str, choices: type[Choice], default: Choice) -> Choice:
@@ -151,8 +161,8 @@ def _read_choice(request: HttpRequest, name: str, choices: type[Choice], default
 
 def _render_session(session_id: uuid.UUID, versions: Versions, form: ListForm) -> Sequence[Piece]:
     session, loaded = read_plain(session_id) or _read_whole(session_id)
-    standing = stand(session, loaded, versions)
-    return tool_lists.render(standing, form, session=str(session_id), version=session.version)
+    resolved = resolve_tools(session, loaded, versions)
+    return tool_lists.render_tool_list(resolved, form, session=str(session_id), version=session.version)
 
 
 def _read_whole(session_id: uuid.UUID) -> tuple[AgentSession, LoadedTools]:
@@ -172,15 +182,17 @@ def _split_tags(known: str) -> list[str]:
 
 
 def _opaque(tag: str) -> str:
-    """Weak or not makes no difference here: a proxy between may have changed it."""
+    """The tag without `W/`: a proxy may have weakened it."""
     return tag.removeprefix("W/")
 
 
-def _not_modified(request: HttpRequest, tag: str, unchanged: Unchanged) -> HttpResponse:
-    """Left for the next poll where one read tells everything: `auto` looks a model up, a limit counts."""
+def _not_modified(request: HttpRequest, tag: str, basis: NotModifiedBasis) -> HttpResponse:
+    """304, with its basis for `not_modified.py` where one read is enough: not for `auto`, which looks a model
+    up, nor for keys with a rate limit.
+    """
     is_auto = bool(request.META.get("QUERY_STRING")) and request.GET.get("format") == Format.AUTO
-    if not is_auto and unchanged.poll.rate_limit_per_minute is None:
-        request.META[UNCHANGED] = unchanged
+    if not is_auto and basis.poll.rate_limit_per_minute is None:
+        request.META[NOT_MODIFIED_BASIS] = basis
     return HttpResponse(status=304, content_type="application/json", headers={"ETag": tag, **_CACHING})
 
 
@@ -190,4 +202,4 @@ def _send(request: HttpRequest, tag: str, answer: Sequence[Piece]) -> HttpRespon
     if is_long and "gzip" in request.META.get("HTTP_ACCEPT_ENCODING", ""):
         headers["Content-Encoding"] = "gzip"
         return HttpResponse(pieces.gzip(answer), content_type="application/json", headers=headers)
-    return HttpResponse(pieces.join(answer), content_type="application/json", headers=headers)
+    return HttpResponse(pieces.join_pieces(answer), content_type="application/json", headers=headers)

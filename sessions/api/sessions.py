@@ -1,15 +1,20 @@
-"""Agents' sessions by REST: created, read, searched, and what changes them."""
+"""REST calls for agents' sessions."""
 
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from ninja import Query, Router
 
-from catalog.callers import ANY_KEY, caller_of
+from catalog.access import key_uses
+from catalog.access.callers import ANY_KEY, KeyCheck, caller_of, read_bearer
+from catalog.domain.errors import NotFound
 from catalog.domain.sizes import compact_json
+from catalog.request_bodies import NOTHING, NothingIn
+from sessions.api.polling import admit
 from sessions.models import AgentSession
-from sessions.reading.listing import Liveness, find_session, list_sessions
-from sessions.reading.states import read_page, read_state
+from sessions.offers.plain_sessions import OwnSession, find_own_session
+from sessions.offers.states import read_session_state
 from sessions.schemas import (
     SearchIn,
     SearchOut,
@@ -20,11 +25,27 @@ from sessions.schemas import (
     TurnIn,
     UnloadIn,
 )
-from sessions.services import lifecycle, records
-from sessions.services.answers import describe_result
-from sessions.services.loading import SearchCall, search_and_load
+from sessions.selectors.own_sessions import Liveness, find_session_of_key, list_sessions, read_states_page
+from sessions.services import lifecycle, write_behind
+from sessions.services.loading import SearchCall, search_as_read
+from sessions.services.search_results import write_result
 
 router = Router(tags=["sessions"], auth=ANY_KEY)
+
+
+def _find_searched(request: HttpRequest) -> OwnSession:
+    """Check a search's key and read its session with it."""
+    assert request.resolver_match is not None
+    session_id = UUID(request.resolver_match.kwargs["session_id"])  # Ninja leaves the text as it is
+
+    def find(prefix: str) -> OwnSession | None:
+        return find_own_session(prefix, session_id, now=timezone.now())
+
+    found = admit(read_bearer(request), find)
+    key_uses.enqueue(found.key_id)
+    if found.reading is not None:
+        write_behind.enqueue_seen(session_id)
+    return found
 
 
 @router.post(
@@ -55,7 +76,7 @@ def get_sessions(
 ) -> HttpResponse:
     """The latest created first."""
     batches = list_sessions(key_id=caller_of(request).key_id, liveness=state, limit=limit, cursor=cursor)
-    page = read_page(batches, limit=limit)
+    page = read_states_page(batches, limit=limit)
     return send_json({"items": page.items, "next": page.next})
 
 
@@ -94,10 +115,13 @@ def delete_session(request: HttpRequest, session_id: UUID) -> HttpResponse:
     operation_id="search",
     summary="Find tools and load them",
     response=SearchOut,
+    auth=KeyCheck(find=_find_searched),
 )
 def search(request: HttpRequest, session_id: UUID, call: SearchIn) -> HttpResponse:
     """What matches is loaded at once unless `load` is false."""
-    session = own_session(request, session_id)
+    found: OwnSession = request.auth  # type: ignore[attr-defined]
+    if found.reading is None:
+        raise NotFound("There is no such session.")
     asked = SearchCall(
         query=call.query,
         pattern=call.pattern,
@@ -105,7 +129,7 @@ def search(request: HttpRequest, session_id: UUID, call: SearchIn) -> HttpRespon
         load=call.load,
         call_id=call.call_id,
     )
-    return send_json(describe_result(search_and_load(session=session, call=asked)))
+    return send_text(write_result(search_as_read(found.reading, call=asked)))
 
 
 @router.post(
@@ -135,24 +159,27 @@ def unload(request: HttpRequest, session_id: UUID, wanted: UnloadIn) -> HttpResp
 @router.post(
     "/sessions/{uuid:session_id}/reset", operation_id="reset_session", summary="Begin anew", response=StateOut
 )
-def reset(request: HttpRequest, session_id: UUID) -> HttpResponse:
+def reset(request: HttpRequest, session_id: UUID, nothing: NothingIn = NOTHING) -> HttpResponse:
     """Every tool is decided again, and what was loaded is dropped."""
     return answer_state(lifecycle.reset(session=own_session(request, session_id)))
 
 
 def own_session(request: HttpRequest, session_id: UUID) -> AgentSession:
     """The caller's session; another key's is not found."""
-    caller = caller_of(request)
-    session = find_session(session_id, key_id=caller.key_id)
-    records.note_use(key_id=caller.key_id, session_id=session_id)
+    session = find_session_of_key(session_id, key_id=caller_of(request).key_id)
+    write_behind.enqueue_seen(session_id)
     return session
 
 
 def answer_state(session: AgentSession, *, status: int = 200) -> HttpResponse:
-    return send_json(read_state(session).to_mapping(), status=status)
+    return send_json(read_session_state(session).to_mapping(), status=status)
 
 
 def send_json(value: object, *, status: int = 200) -> HttpResponse:
-    """What the services give is plain JSON already: no second look at every field."""
-    content = compact_json(value).encode("utf-8", "replace")
-    return HttpResponse(content, status=status, content_type="application/json")
+    """Sends the services' plain JSON as it is, without validating every field again."""
+    return send_text(compact_json(value), status=status)
+
+
+def send_text(text: str, *, status: int = 200) -> HttpResponse:
+    """JSON that is written already."""
+    return HttpResponse(text.encode("utf-8", "replace"), status=status, content_type="application/json")

@@ -1,16 +1,17 @@
-"""Snapshots by REST: what a conversation had loaded, kept and brought back."""
+"""REST calls for snapshots of a session."""
 
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
-from catalog.callers import ANY_KEY
+from catalog.access.callers import ANY_KEY
+from catalog.request_bodies import NOTHING, NothingIn
 from sessions.api.sessions import answer_state, own_session, send_json
 from sessions.models import Snapshot
-from sessions.reading.listing import list_snapshots
-from sessions.reading.states import read_state
+from sessions.offers.states import read_session_state
 from sessions.schemas import RestoredOut, RestoreIn, SnapshotListOut, SnapshotOut, StateOut
+from sessions.selectors.own_sessions import list_snapshots
 from sessions.services import snapshots
 
 router = Router(tags=["sessions"], auth=ANY_KEY)
@@ -22,7 +23,7 @@ router = Router(tags=["sessions"], auth=ANY_KEY)
     summary="The conversation was compacted",
     response=StateOut,
 )
-def compact(request: HttpRequest, session_id: UUID) -> HttpResponse:
+def compact(request: HttpRequest, session_id: UUID, nothing: NothingIn = NOTHING) -> HttpResponse:
     """Takes a snapshot, and keeps the loaded tools where the policy says so."""
     return answer_state(snapshots.compact(session=own_session(request, session_id)))
 
@@ -33,7 +34,7 @@ def compact(request: HttpRequest, session_id: UUID) -> HttpResponse:
     summary="Take a snapshot",
     response={201: SnapshotOut},
 )
-def take(request: HttpRequest, session_id: UUID) -> Status[SnapshotOut]:
+def take(request: HttpRequest, session_id: UUID, nothing: NothingIn = NOTHING) -> Status[SnapshotOut]:
     return Status(201, _describe(snapshots.take_snapshot(session=own_session(request, session_id))))
 
 
@@ -59,7 +60,7 @@ def restore(request: HttpRequest, session_id: UUID, wanted: RestoreIn) -> HttpRe
     """`lost` names the tools of the snapshot that no longer exist."""
     session = own_session(request, session_id)
     restored = snapshots.restore(session=session, snapshot_id=wanted.snapshot)
-    return send_json(read_state(restored.session, lost=restored.lost).to_mapping())
+    return send_json(read_session_state(restored.session, lost=restored.lost).to_mapping())
 
 
 def _describe(snapshot: Snapshot) -> SnapshotOut:

@@ -1,14 +1,14 @@
-"""The polls in the OpenAPI document. The addresses themselves lead to the plain views."""
+"""Describes the polls in the OpenAPI document; the addresses themselves lead to the plain views."""
 
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
-from catalog.callers import ANY_KEY
+from catalog.access.callers import ANY_KEY
+from catalog.request_bodies import Text
 from sessions.api import polling
-from sessions.domain.formats import Discovered, Format, Hosted
-from sessions.schema_types import Text
+from sessions.offers.rendering.formats import Discovered, Format, Hosted
 from sessions.schemas import ToolListOut
 
 router = Router(tags=["tool lists"], auth=ANY_KEY)

@@ -1,4 +1,4 @@
-"""What a session has loaded: how tools come in, are used, and go out again. Pure, in load order."""
+"""The loaded tools of a session: loading, use and unloading. Pure; tools are in load order."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
@@ -10,7 +10,7 @@ from catalog.domain.policy import Policy
 class Loaded:
     """A tool that a search loaded. `used_turn` is the last turn that loaded, found or called it.
 
-    `used_order` grows with every use in the session: it tells the uses of one turn apart.
+    `used_order` grows with every use in the session, and so orders uses within a turn.
     """
 
     name: str
@@ -25,9 +25,9 @@ STORED = tuple(field.name for field in fields(Loaded))
 
 
 def load(loaded: LoadedTools, names: Sequence[str], *, turn: int, most: int | None) -> LoadedTools:
-    """Add the tools that are not there yet, best first, and mark the others used.
+    """Add tools that are not loaded yet, best first, and mark the others as used.
 
-    Past `most`, the least recently used go first; of what this very search found, the last.
+    Past `most`, the least recently used are unloaded first; those that this search found, last.
     """
     known = {tool.name for tool in loaded}
     found = names if most is None else names[:most]
@@ -48,7 +48,7 @@ def unload(loaded: LoadedTools, names: Collection[str]) -> LoadedTools:
 
 
 def end_turn(loaded: LoadedTools, policy: Policy, *, turn: int) -> LoadedTools:
-    """What stays after a turn by the policy's rules."""
+    """The tools that stay loaded after a turn under the policy's rules."""
     if not policy.keep_loaded_tools:
         return ()
     idle = policy.unload_after_idle_turns

@@ -1,4 +1,4 @@
-"""What a search says in words, to the model and to whoever reads over its shoulder."""
+"""The message of a search result, for the model and for people."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Counts what agents do, hour by hour, in the transaction that records it."""
+"""Counts agents' activity by hour, in the transaction that records it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db.models import F
 
-from sessions.models import ActivityHour, EventKind, Outcome, SearchEvent, SessionEvent
+from sessions.models import ActivityHour, EventKind, SearchEvent, SearchEventOutcome, SessionEvent
 
 
 @dataclass(slots=True)
@@ -21,14 +21,14 @@ def hour_of(moment: datetime) -> datetime:
     return moment.replace(minute=0, second=0, microsecond=0)
 
 
-def count(*, events: Iterable[SessionEvent], searches: Iterable[SearchEvent]) -> None:
-    """Add to the hours that these fall in."""
+def count_activity(*, events: Iterable[SessionEvent], searches: Iterable[SearchEvent]) -> None:
+    """Add events and searches to the hours they belong to."""
     hours: defaultdict[datetime, _Counts] = defaultdict(_Counts)
     for begun in _begun(events):
         hours[hour_of(begun.at)].sessions += 1
     for search in searches:
         hours[hour_of(search.at)].searches += 1
-        hours[hour_of(search.at)].misses += search.outcome == Outcome.NO_MATCH
+        hours[hour_of(search.at)].misses += search.outcome == SearchEventOutcome.NO_MATCH
     # In order of time: two processes that add to the same hours never wait for each other in a circle.
     for hour, counts in sorted(hours.items(), key=lambda item: item[0]):
         _add(hour, counts)

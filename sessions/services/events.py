@@ -1,13 +1,13 @@
-"""What happened to a session, moment by moment, and what its tool list cost from then on.
+"""The events of a session, and what its tool list cost from each of them on.
 
-A change only says what happened; what that cost is measured when the record is written, behind the answer's
-back, from the session as it was right after.
+A change only enqueues a pending event; what it cost is measured when the write-behind buffer writes it, from
+the session as it was right after.
 """
 
 import itertools
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import QuerySet
@@ -16,8 +16,8 @@ from django.utils import timezone
 from catalog.domain.errors import NotFound, Unavailable
 from sessions.domain.loaded import LoadedTools
 from sessions.models import AgentSession, EventKind, SearchEvent, SessionEvent
-from sessions.reading.states import stand
-from sessions.reading.versions import Versions, read_versions
+from sessions.offers.states import resolve_tools
+from sessions.offers.versions import Versions, read_versions
 
 BATCH_ROWS = 500
 MOST_NAMES = 50
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why a session is changed. `by` names who did it where that was not the agent itself."""
+    """Why a session is changed. `by` names who did it where that was not the agent."""
 
     kind: EventKind
     by: str = ""
@@ -40,44 +40,40 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class PendingEvent:
     """An event that is not measured yet, with the session and its loaded tools right after it."""
 
     cause: Cause
-    at: datetime
     session: AgentSession
     before: LoadedTools
     after: LoadedTools
+    at: datetime = field(default_factory=timezone.now)
 
     @property
-    def is_worth_noting(self) -> bool:
+    def is_significant(self) -> bool:
         """Loading and unloading that moved no tool is no event."""
         if self.cause.kind not in {EventKind.LOADED, EventKind.UNLOADED}:
             return True
         return [tool.name for tool in self.before] != [tool.name for tool in self.after]
 
 
-def happen(cause: Cause, session: AgentSession, before: LoadedTools, after: LoadedTools) -> Happening:
-    return Happening(cause, timezone.now(), session, before, after)
-
-
-def measure(happenings: Iterable[Happening]) -> list[SessionEvent]:
+def measure_events(pending: Iterable[PendingEvent]) -> list[SessionEvent]:
     """Reads the versions of each policy once. What cannot be measured any more is left out."""
     versions: dict[int, Versions] = {}
     measured = []
-    for happening in happenings:
-        policy_id = happening.session.policy_id
+    for event in pending:
+        policy_id = event.session.policy_id
         try:
             if policy_id not in versions:
                 versions[policy_id] = read_versions(policy_id)
-            measured.append(_measure_one(happening, versions[policy_id]))
+            measured.append(_measure_one(event, versions[policy_id]))
         except (NotFound, Unavailable) as problem:
-            logger.warning("an event of session %s is not recorded: %s", happening.session.pk, problem)
+            logger.warning("an event of session %s is not recorded: %s", event.session.pk, problem)
     return measured
 
 
-def write(measured: Sequence[SessionEvent]) -> None:
-    """Append to the timelines, and cut those that have grown too long."""
+def write_events(measured: Sequence[SessionEvent]) -> None:
+    """Append to the timelines, and trim those that are too long."""
     SessionEvent.objects.bulk_create(measured, batch_size=BATCH_ROWS)
     for event in measured:
         if next(_written_events) % TRIM_EVERY == 0:
@@ -85,21 +81,21 @@ def write(measured: Sequence[SessionEvent]) -> None:
 
 
 def write_searches(searches: Sequence[SearchEvent]) -> None:
-    """The same for searches."""
+    """Append searches to the timelines, and trim those that are too long."""
     SearchEvent.objects.bulk_create(searches, batch_size=BATCH_ROWS)
     for search in searches:
         if next(_written_searches) % TRIM_EVERY == 0:
             _trim(SearchEvent.objects.filter(session_id=search.session_id), KEPT_SEARCHES)
 
 
-def _measure_one(happening: Happening, versions: Versions) -> SessionEvent:
-    cause, session = happening.cause, happening.session
-    tokens = stand(session, happening.after, versions).tokens()
-    loaded = _names_without(happening.after, happening.before)
-    unloaded = _names_without(happening.before, happening.after)
+def _measure_one(event: PendingEvent, versions: Versions) -> SessionEvent:
+    cause, session = event.cause, event.session
+    tokens = resolve_tools(session, event.after, versions).tokens()
+    loaded = _names_without(event.after, event.before)
+    unloaded = _names_without(event.before, event.after)
     return SessionEvent(
         session_id=session.pk,
-        at=happening.at,
+        at=event.at,
         kind=cause.kind,
         turn=session.turn,
         by=cause.by,

@@ -1,4 +1,4 @@
-"""A session from its creation to its end: created once, changed, its turns ended, reset, deleted."""
+"""Creates, changes, resets and deletes sessions, and ends their turns."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,14 @@ from catalog.domain.errors import InvalidInput
 from catalog.domain.policy import Policy as DomainPolicy
 from catalog.domain.values import BadValueError, read_globs
 from catalog.models import Policy
-from sessions.domain import builtins, loaded
+from catalog.selectors.facts import read_policy
+from sessions.domain import loaded
 from sessions.domain.loaded import LoadedTools
 from sessions.models import AgentSession, EventKind
-from sessions.reading import offers
-from sessions.services import eviction, records
-from sessions.services.changing import change_session
-from sessions.services.events import Cause, happen
+from sessions.offers import builtins, offer_cache
+from sessions.services import eviction, write_behind
+from sessions.services.events import Cause, PendingEvent
+from sessions.services.session_changes import edit_session
 
 Globs = Sequence[str] | None
 
@@ -30,10 +31,13 @@ class Created:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFields:
-    """What an agent says of itself."""
+    """The fields that an agent sets. `shown_window` is the window of a state that is sent back: it becomes
+    the session's own only where nothing else gives the same.
+    """
 
     model: str = ""
     context_window: int | None = None
+    shown_window: int | None = None
     visible: Globs = None
     builtin_tools: Sequence[Mapping[str, Any]] = ()
 
@@ -41,7 +45,7 @@ class SessionFields:
 def create_session(
     *, key_id: int, policy: Policy, fields: SessionFields, external_id: str | None = None
 ) -> Created:
-    """A new session; with an `external_id` that this key has used before, the session of that time."""
+    """A new session, or the existing one where this key has used the `external_id` before."""
     values = _check_fields(fields)
     if external_id is not None and (known := _find_known(key_id, external_id)) is not None:
         return Created(known, is_new=False)
@@ -56,11 +60,13 @@ def create_session(
                 expires_at=now + policy.session_ttl,
                 **values,
             )
+            if fields.shown_window is not None:
+                _take_window(session, read_policy(policy), fields.shown_window)
             session.own_bytes = eviction.measure_own(session)
             session.save(force_insert=True)
             eviction.make_room(session)
             eviction.make_room_for_bytes(session)
-            records.note_event(happen(Cause(EventKind.BEGAN), session, (), ()))
+            write_behind.enqueue_event(PendingEvent(Cause(EventKind.BEGAN), session, (), ()))
     except IntegrityError:  # another request with the same external_id was quicker
         known = _find_known(key_id, external_id) if external_id is not None else None
         if known is None:
@@ -70,22 +76,25 @@ def create_session(
 
 
 def change_fields(*, session: AgentSession, changed: Mapping[str, Any]) -> AgentSession:
-    """Change the fields given: `model`, `context_window`, `visible`, `builtin_tools`.
-
-    The window in force, sent back as a state shows it, does not become the session's own.
-    """
+    """Change the fields given: `model`, `context_window` or `shown_window`, `visible`, `builtin_tools`."""
     values = {name: _check_field(name, value) for name, value in changed.items()}
+    shown_window = values.pop("shown_window", None)
 
     def edit(row: AgentSession, policy: DomainPolicy, before: LoadedTools) -> LoadedTools:
-        is_sent_back = values.get("context_window") == offers.window_of(row, policy)
+        _take_window(row, policy, shown_window)
         for name, value in values.items():
-            if name != "context_window" or not is_sent_back:
-                setattr(row, name, value)
+            setattr(row, name, value)
         return before
 
-    after = change_session(session_id=session.pk, cause=Cause(EventKind.CHANGED), edit=edit)
+    after = edit_session(session_id=session.pk, cause=Cause(EventKind.CHANGED), edit=edit)
     eviction.make_room_for_bytes(after)  # when the row is free again: two such calls may end each other's
     return after
+
+
+def _take_window(row: AgentSession, policy: DomainPolicy, shown: int | None) -> None:
+    """The window in force, sent back as a state shows it, does not become the session's own."""
+    if shown is not None and shown != offer_cache.window_of(row, policy):
+        row.context_window = shown
 
 
 def end_turn(
@@ -95,9 +104,9 @@ def end_turn(
     called: Sequence[str] = (),
     visible: Globs = None,
 ) -> AgentSession:
-    """End a turn: note what it used, unload by the policy's rules; `visible` narrows the next turn only."""
+    """End a turn: store what it used, unload by the policy's rules; `visible` narrows the next turn only."""
     narrowing = _check_field("visible", visible)
-    names = offers.offer_of_session(session).names_meant(called)
+    names = offer_cache.offer_of_session(session).names_meant(called)
 
     def edit(row: AgentSession, policy: DomainPolicy, before: LoadedTools) -> LoadedTools:
         after = loaded.end_turn(loaded.use(before, names, turn=row.turn), policy, turn=row.turn)
@@ -107,16 +116,16 @@ def end_turn(
             row.context_used = context_used
         return after
 
-    after = change_session(session_id=session.pk, cause=Cause(EventKind.TURN), edit=edit)
+    after = edit_session(session_id=session.pk, cause=Cause(EventKind.TURN), edit=edit)
     if narrowing is not None:
         eviction.make_room_for_bytes(after)
     return after
 
 
 def unload(*, session: AgentSession, names: Sequence[str], by: str = "") -> AgentSession:
-    """Drop what a search loaded, by qualified or bare name. A tool that a rule loads stays."""
-    meant = offers.offer_of_session(session).names_meant(names) | set(names)
-    return change_session(
+    """Unload tools that a search loaded, by qualified or bare name. A tool that a rule loads stays."""
+    meant = offer_cache.offer_of_session(session).names_meant(names) | set(names)
+    return edit_session(
         session_id=session.pk,
         cause=Cause(EventKind.UNLOADED, by),
         edit=lambda _row, _policy, before: loaded.unload(before, meant),
@@ -124,13 +133,13 @@ def unload(*, session: AgentSession, names: Sequence[str], by: str = "") -> Agen
 
 
 def reset(*, session: AgentSession, by: str = "") -> AgentSession:
-    """Decide every tool again: nothing is loaded, and the conversation counts as empty."""
+    """Decide every tool again: nothing is loaded, and the context counts as empty."""
 
     def edit(row: AgentSession, _policy: DomainPolicy, _before: LoadedTools) -> LoadedTools:
         row.context_used, row.context_was_over = 0, False
         return ()
 
-    return change_session(session_id=session.pk, cause=Cause(EventKind.RESET, by), edit=edit)
+    return edit_session(session_id=session.pk, cause=Cause(EventKind.RESET, by), edit=edit)
 
 
 def delete_session(*, session: AgentSession) -> None:
@@ -138,7 +147,7 @@ def delete_session(*, session: AgentSession) -> None:
 
 
 def _find_known(key_id: int, external_id: str) -> AgentSession | None:
-    """An expired session of that name makes room for a new one."""
+    """The session of that `external_id`; an expired one is deleted."""
     known = AgentSession.objects.select_related("policy").filter(key=key_id, external_id=external_id)
     known.expired(now=timezone.now()).end()
     return known.first()

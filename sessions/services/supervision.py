@@ -1,35 +1,36 @@
-"""What a person does to an agent's session: what the agent could do itself, with permission and on record."""
+"""Changes that a person makes to an agent's session, with permission check and change record."""
 
 from collections.abc import Mapping, Sequence
 
 from django.db import transaction
 
-from catalog.access import Role
+from catalog.access import actors
+from catalog.access.roles import Role
 from catalog.models.changes import Action, Subject
 from catalog.services import changes
 from sessions.domain.loaded import LoadedTools
 from sessions.models import AgentSession
-from sessions.reading.states import read_loaded
-from sessions.services import lifecycle, records
+from sessions.offers.states import read_loaded
+from sessions.services import lifecycle, write_behind
 from sessions.services.loading import SearchCall, search_and_load
 
 MOST_NAMES = 50
 
 
-def reset_session(*, session: AgentSession, actor: changes.Actor) -> AgentSession:
+def reset_session(*, session: AgentSession, actor: actors.Actor) -> AgentSession:
     """Decide every tool of the session again and drop what its searches loaded."""
-    changes.require(actor, Role.EDITOR)
+    actors.require(actor, Role.EDITOR)
     with transaction.atomic():
         before = _describe(session, read_loaded(session))
         after = lifecycle.reset(session=session, by=actor.label)
         _record(session, actor, Action.CHANGED, before, _describe(after, read_loaded(after)))
-    records.write_notes()  # the page that follows tells of it
+    write_behind.flush()  # the page that follows tells of it
     return after
 
 
-def unload_tools(*, session: AgentSession, actor: changes.Actor, names: Sequence[str] | None = None) -> int:
-    """Drop these tools, or every one that a search loaded, and say how many went."""
-    changes.require(actor, Role.EDITOR)
+def unload_tools(*, session: AgentSession, actor: actors.Actor, names: Sequence[str] | None = None) -> int:
+    """Unload these tools, or every one that a search loaded. Returns how many."""
+    actors.require(actor, Role.EDITOR)
     with transaction.atomic():
         loaded = read_loaded(session)
         wanted = [tool.name for tool in loaded] if names is None else names
@@ -38,27 +39,27 @@ def unload_tools(*, session: AgentSession, actor: changes.Actor, names: Sequence
         gone = len(loaded) - len(left)
         if gone:
             _record(session, actor, Action.CHANGED, _name_tools(loaded), _name_tools(left))
-    records.write_notes()
+    write_behind.flush()
     return gone
 
 
-def load_found(*, session: AgentSession, call: SearchCall, actor: changes.Actor) -> tuple[str, ...]:
-    """Search in the agent's place, and say what that loaded. Raises InvalidInput as the search does."""
-    changes.require(actor, Role.EDITOR)
+def load_found(*, session: AgentSession, call: SearchCall, actor: actors.Actor) -> tuple[str, ...]:
+    """Search in the agent's place and return what was loaded. Raises InvalidInput as the search does."""
+    actors.require(actor, Role.EDITOR)
     with transaction.atomic():
         before = read_loaded(session)
         result = search_and_load(session=session, call=call, by=actor.label)
         if result.loaded:
             after = _name_tools(read_loaded(session))
             _record(session, actor, Action.CHANGED, _name_tools(before), after)
-    records.write_notes()
+    write_behind.flush()
     return result.loaded
 
 
 @transaction.atomic
-def delete_session(*, session: AgentSession, actor: changes.Actor) -> None:
-    """The agent's next call is told that there is no such session."""
-    changes.require(actor, Role.ADMIN)
+def delete_session(*, session: AgentSession, actor: actors.Actor) -> None:
+    """Delete the session; the agent's next call gets 404."""
+    actors.require(actor, Role.ADMIN)
     before = {"policy": session.policy.slug, "key": session.key.name}
     _record(session, actor, Action.DELETED, {**before, **_describe(session, read_loaded(session))}, {})
     lifecycle.delete_session(session=session)
@@ -76,10 +77,12 @@ def _name_tools(loaded: LoadedTools) -> dict[str, object]:
 
 def _record(
     session: AgentSession,
-    actor: changes.Actor,
+    actor: actors.Actor,
     action: Action,
     before: Mapping[str, object],
     after: Mapping[str, object],
 ) -> None:
     name = str(session.pk) if session.external_id is None else f"{session.external_id} ({session.pk})"
-    changes.record(actor=actor, subject=Subject.SESSION, name=name, action=action, before=before, after=after)
+    changes.record_change(
+        actor=actor, subject=Subject.SESSION, name=name, action=action, before=before, after=after
+    )

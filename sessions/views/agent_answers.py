@@ -1,4 +1,4 @@
-"""What an agent of a policy gets before its first search, in every form, by the code that answers agents."""
+"""The page that shows an agent's first answer in every format, made by the code that answers agents."""
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
@@ -7,12 +7,13 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from catalog.access import Role, role_required
+from catalog.access.roles import Role, role_required
+from catalog.console.pages import render_page
 from catalog.selectors import policies
-from catalog.views.pages import render_page
-from sessions.domain import pieces
-from sessions.domain.formats import Format, Hosted, ListForm, resolve_auto
-from sessions.reading import agent_answers, models_known, samples, tool_lists
+from sessions.offers import known_models, tool_lists
+from sessions.offers.rendering import pieces
+from sessions.offers.rendering.formats import Format, Hosted, ListForm, resolve_auto
+from sessions.selectors import agent_answers, samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +62,21 @@ class Tab:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the URL asks for, and the form it comes to; a form that nobody knows gives way to MCP."""
+class AnswerRequest:
+    """The format in the URL and what it resolves to; an unknown format falls back to MCP."""
 
     form: ListForm
     model: str
 
     @classmethod
-    def of(cls, request: HttpRequest) -> "Asked":
+    def of(cls, request: HttpRequest) -> "AnswerRequest":
         format, hosted = request.GET.get("format", ""), request.GET.get("hosted", Hosted.NO)
         known = next((known for known in WORDS if known == (format, hosted)), (Format.MCP, Hosted.NO))
         return cls(ListForm(*known), request.GET.get("model", "").strip())
 
     @property
     def answered(self) -> ListForm:
-        return resolve_auto(self.form, models_known.find_ability(self.model))
+        return resolve_auto(self.form, known_models.find_ability(self.model))
 
     @property
     def is_auto(self) -> bool:
@@ -83,7 +84,7 @@ class Asked:
 
     @property
     def query(self) -> str:
-        """Leads to the same answer again."""
+        """The query string of this answer."""
         return write_query(self.form) + (f"&{urlencode({'model': self.model})}" if self.is_auto else "")
 
     @property
@@ -94,9 +95,9 @@ class Asked:
 @require_GET
 @role_required(Role.VIEWER)
 def agent_answer(request: HttpRequest, slug: str) -> HttpResponse:
-    """The prompt whole and the list's beginning; all of it is at `agent_answer_json`."""
+    """Shows the whole prompt and the beginning of the list; `agent_answer_json` has everything."""
     policy = policies.find_policy(slug)
-    asked = Asked.of(request)
+    asked = AnswerRequest.of(request)
     address = f"{reverse('api:get_policy_tools', args=[slug])}?{write_query(asked.answered)}"
     context = {
         "policy": policy,
@@ -112,23 +113,23 @@ def agent_answer(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 @role_required(Role.VIEWER)
 def agent_answer_json(request: HttpRequest, slug: str) -> HttpResponse:
-    """The whole answer as a file, byte for byte what the API sends; `part=tools` is the list alone."""
+    """The whole answer as a file, byte for byte as the API sends it; `part=tools` is the list alone."""
     policy = policies.find_policy(slug)
-    form = Asked.of(request).answered
-    standing = agent_answers.stand_without_session(policy.pk)
+    form = AnswerRequest.of(request).answered
+    resolved = agent_answers.resolve_without_session(policy.pk)
     if request.GET.get("part") == "tools":
-        answer = samples.render_tools(standing, form)
+        answer = samples.render_tools(resolved, form)
     else:
-        answer = tool_lists.render(standing, form, session=None, version=standing.offer.version)
+        answer = tool_lists.render_tool_list(resolved, form, session=None, version=resolved.offer.version)
     headers = {"Content-Disposition": f'attachment; filename="{policy.slug}-{form.format}.json"'}
-    return HttpResponse(pieces.join(answer), content_type="application/json", headers=headers)
+    return HttpResponse(pieces.join_pieces(answer), content_type="application/json", headers=headers)
 
 
 def write_query(form: ListForm) -> str:
-    """The form as both the API and these pages take it."""
+    """The format as query parameters of the API and these pages."""
     hosted = {} if form.hosted is Hosted.NO else {"hosted": form.hosted}
     return urlencode({"format": form.format, **hosted})
 
 
-def _tab(form: ListForm, asked: Asked) -> Tab:
+def _tab(form: ListForm, asked: AnswerRequest) -> Tab:
     return Tab(WORDS[form.format, form.hosted].label, write_query(form), is_open=form == asked.form)

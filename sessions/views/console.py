@@ -1,4 +1,4 @@
-"""The test console: what an agent's search finds, why, what it would load, and what the agent is told."""
+"""The test console: what a search finds and why, what it would load, and what the agent is answered."""
 
 import uuid
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
-from catalog.access import Role, role_required
+from catalog.access.roles import Role, role_required
+from catalog.console.pages import actor_of_request, render_page, way_back
 from catalog.domain.choices import Ranker
 from catalog.domain.errors import InvalidInput, Unavailable
 from catalog.domain.query import Required
 from catalog.selectors import saved_queries
 from catalog.selectors.hits import READINGS
 from catalog.services.saved_queries import version_of
-from catalog.views.pages import actor_of, render_page, way_back
 from sessions.forms import ConsoleForm, ConsoleView, ReadAs
-from sessions.reading import session_page
-from sessions.reading.recent_searches import recent_searches
-from sessions.reading.searchers import Searcher, choose_searcher, list_searchers
-from sessions.services import supervision, trying
-from sessions.services.answers import describe_result
+from sessions.selectors import session_page
+from sessions.selectors.recent_searches import recent_searches
+from sessions.selectors.searchers import Searcher, choose_searcher, list_searchers
+from sessions.services import search_trials, supervision
 from sessions.services.loading import SearchCall
+from sessions.services.search_results import describe_result
 from sessions.views.hit_rows import make_rows
-from sessions.views.rank_chart import draw_chart
+from sessions.views.rank_chart import draw_rank_chart
 from sessions.views.recent import recent_queries, remember
 
 STARTING_ROWS = 8
@@ -34,7 +34,7 @@ STARTING_ROWS = 8
 @require_GET
 @role_required(Role.VIEWER)
 def console(request: HttpRequest) -> HttpResponse:
-    """An empty query shows how to ask; a mistake in the query is told beside it."""
+    """Without a query, shows how to ask; mistakes are shown beside the query."""
     form = ConsoleForm(request.GET)
     searcher = choose_searcher(request.GET.get("as", ""))
     context: dict[str, object] = {
@@ -66,11 +66,11 @@ def console(request: HttpRequest) -> HttpResponse:
 @require_POST
 @role_required(Role.EDITOR)
 def session_load(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
-    """Make the search that was tried in the agent's place: the only way in which the console loads a tool."""
-    session = session_page.find_session(session_id)
+    """Make the tried search in the agent's place: the only way the console loads a tool."""
+    session = session_page.find_any_session(session_id)
     call = _make_call(ConsoleForm(request.POST))
     try:
-        loaded = supervision.load_found(session=session, call=call, actor=actor_of(request))
+        loaded = supervision.load_found(session=session, call=call, actor=actor_of_request(request))
     except (InvalidInput, Unavailable) as problem:
         messages.error(request, f"Nothing was loaded: {problem}.")
     else:
@@ -88,12 +88,14 @@ def _make_call(form: ConsoleForm) -> SearchCall:
 
 def _try_search(form: ConsoleForm, searcher: Searcher) -> dict[str, object]:
     session, query = searcher.session, form.asked_query()
-    scene = (
-        trying.scene_of_policy(searcher.policy.pk) if session is None else trying.scene_of_session(session)
+    trial_context = (
+        search_trials.trial_of_policy(searcher.policy.pk)
+        if session is None
+        else search_trials.trial_of_session(session)
     )
     call, is_pattern = _make_call(form), form.asked_reading() is ReadAs.PATTERN
-    ranker = form.asked_ranker() or Ranker(scene.offer.policy.ranker)
-    trial = trying.try_search(scene.with_ranker(ranker), call)
+    ranker = form.asked_ranker() or Ranker(trial_context.offer.policy.ranker)
+    trial = search_trials.try_search(trial_context.with_ranker(ranker), call)
     saved = None if is_pattern else saved_queries.find_saved_as(searcher.policy.pk, query)
     expected = saved.expected if saved else []
     rows = make_rows(trial, ranker, expected)
@@ -103,7 +105,7 @@ def _try_search(form: ConsoleForm, searcher: Searcher) -> dict[str, object]:
         "required": trial.query.required if isinstance(trial.query, Required) else (),
         "rows": rows,
         "ranker": ranker,
-        "is_own_ranker": ranker == scene.offer.policy.ranker,
+        "is_own_ranker": ranker == trial_context.offer.policy.ranker,
         "suggestions": _suggest(trial, query),
         "can_save": not is_pattern,
         "saved": saved,
@@ -112,7 +114,7 @@ def _try_search(form: ConsoleForm, searcher: Searcher) -> dict[str, object]:
     }
     match form.asked_view():
         case ConsoleView.RANKERS:
-            context["chart"] = draw_chart(trying.compare_rankers(scene, call))
+            context["chart"] = draw_rank_chart(search_trials.compare_rankers(trial_context, call))
         case ConsoleView.ANSWER:
             context["answer"] = describe_result(trial.result)
             context["call"] = _describe_call(call)
@@ -126,14 +128,14 @@ def _describe_call(call: SearchCall) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A word nearby, and the query with it in place of the one that no tool has."""
+    """A similar word, and the query with the unknown word replaced by it."""
 
     term: str
     word: str
     query: str
 
 
-def _suggest(trial: trying.Trial, query: str) -> list[Correction]:
+def _suggest(trial: search_trials.Trial, query: str) -> list[Correction]:
     return [
         Correction(near.term, word, query.replace(near.term, word, 1))
         for near in trial.finding.did_you_mean

@@ -1,4 +1,4 @@
-"""Hits as the console shows them: the words that were found marked, the score taken apart."""
+"""Rows of hits for the console: highlighted words and the score by term and field."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,27 +8,27 @@ from django.urls import reverse
 from catalog.domain.choices import Ranker
 from catalog.domain.query import Query, Required
 from catalog.domain.sizes import tokens_of
-from catalog.search.marks import Piece, Span, cut_at, find_inside, find_words
+from catalog.search.highlights import Span, TextSpan, cut_at, find_inside, find_words
 from catalog.selectors.hits import ExplainedScore, explain_score, words_of
-from sessions.domain.wire import ToolText
-from sessions.services.finding import Found
-from sessions.services.trying import Trial
+from sessions.offers.offer_search import Found
+from sessions.offers.rendering.wire import ToolText
+from sessions.services.search_trials import Trial
 
 SHOWN_CHARS = 240
 LEAD_CHARS = 60
-ELLIPSIS = Piece("…")
+ELLIPSIS = TextSpan("…")
 
 
 @dataclass(frozen=True, slots=True)
 class HitRow:
-    """`is_new` when the search would load the tool; neither that nor in force is one past the policy's limit
-    of loaded tools, and every one where nothing is deferred.
+    """`is_new` when the search would load the tool. Neither new nor loaded are tools past the policy's limit
+    of loaded tools, and all where nothing is deferred.
     """
 
     tool: ToolText
-    name: list[Piece]
-    server: list[Piece]
-    description: list[Piece]
+    name: list[TextSpan]
+    server: list[TextSpan]
+    description: list[TextSpan]
     explained: ExplainedScore
     is_new: bool
     is_in_force: bool
@@ -40,7 +40,7 @@ class HitRow:
 
     @property
     def url(self) -> str:
-        """Empty for a tool that the session itself brought along."""
+        """Empty for a session's own tool."""
         return reverse("tool_detail", args=[self.tool.name]) if self.tool.id > 0 else ""
 
 
@@ -79,8 +79,8 @@ class _Marker:
         return find_words(text, typed) if self.ranker is Ranker.BM25F else find_inside(text, typed)
 
 
-def _cut_out(text: str, marker: _Marker, found: Found) -> list[Piece]:
-    """The beginning of a long text, or what stands around the first word that was found."""
+def _cut_out(text: str, marker: _Marker, found: Found) -> list[TextSpan]:
+    """The beginning of a long text, or the part around the first highlighted word."""
     if len(text) <= SHOWN_CHARS:
         return cut_at(text, marker.find(found, text))
     first = next(iter(marker.find(found, text)), (0, 0))

@@ -1,17 +1,17 @@
-"""Rankers side by side: a column for each, and a line for every tool that two neighbours both found."""
+"""A chart that compares rankers: a column each, and lines between the same tools of neighbouring columns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sessions.domain.wire import ToolText
-from sessions.services.trying import RankerTrial
+from sessions.offers.rendering.wire import ToolText
+from sessions.services.search_trials import RankerTrial
 
 ROW_REM = 3.25  # as the style sheet's `--rank-height`
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """`move` is how many places higher the tool is than in the first column; unset where it is not there."""
+class RankedTool:
+    """`move` is how many places higher the tool is than in the first column; None where it is not there."""
 
     tool: ToolText
     score: float
@@ -23,8 +23,8 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """From the place in the column before to the place in this one, in rows from the top."""
+class RankLine:
+    """From the place in the previous column to the place in this one, in rows from the top."""
 
     start: float
     end: float
@@ -37,18 +37,18 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class RankerColumn:
     """`lost` are tools of the first column that are not in this one."""
 
     ranker: str
-    entries: list[Entry]
-    lines: list[Line]
+    entries: list[RankedTool]
+    lines: list[RankLine]
     lost: list[ToolText]
 
 
 @dataclass(frozen=True, slots=True)
 class RankChart:
-    columns: list[Column]
+    columns: list[RankerColumn]
 
     @property
     def rows(self) -> int:
@@ -65,7 +65,7 @@ class RankChart:
         return len(orders) == 1
 
 
-def draw_chart(trials: Sequence[RankerTrial]) -> RankChart:
+def draw_rank_chart(trials: Sequence[RankerTrial]) -> RankChart:
     first = _places(trials[0])
     neighbours = [None, *trials[:-1]]
     return RankChart(
@@ -76,19 +76,21 @@ def draw_chart(trials: Sequence[RankerTrial]) -> RankChart:
     )
 
 
-def _column(trial: RankerTrial, base: RankerTrial, first: dict[str, int], before: dict[str, int]) -> Column:
+def _column(
+    trial: RankerTrial, base: RankerTrial, first: dict[str, int], before: dict[str, int]
+) -> RankerColumn:
     places = _places(trial)
-    return Column(
+    return RankerColumn(
         ranker=str(trial.ranker),
         entries=[
-            Entry(
+            RankedTool(
                 tool=one.tool.text,
                 score=one.hit.score,
                 move=first[one.tool.name] - place if one.tool.name in first else None,
             )
             for place, one in enumerate(trial.found)
         ],
-        lines=[Line(before[name] + 0.5, place + 0.5) for name, place in places.items() if name in before],
+        lines=[RankLine(before[name] + 0.5, place + 0.5) for name, place in places.items() if name in before],
         lost=[one.tool.text for one in base.found if one.tool.name not in places],
     )
 

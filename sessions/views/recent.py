@@ -1,4 +1,4 @@
-"""The reader's own last queries, kept with the sign-in."""
+"""The user's own latest queries, stored with the sign-in."""
 
 from django.http import HttpRequest
 
@@ -7,7 +7,7 @@ KEPT = 8
 
 
 def remember(request: HttpRequest, query: str) -> None:
-    """A query that goes on from the last one, or takes it back letter by letter, takes its place."""
+    """A query that extends or shortens the last one replaces it, since it was typed letter by letter."""
     kept = recent_queries(request)
     is_typing = bool(kept) and (query.startswith(kept[0]) or kept[0].startswith(query))
     others = kept[1:] if is_typing else kept

@@ -1,23 +1,22 @@
-"""Agents' conversations: their list, and each one as it goes on."""
+"""Pages of sessions: the list and the live page of one."""
 
 import uuid
-from datetime import datetime
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_POST
 
-from catalog.access import Role, role_required
+from catalog.access.roles import Role, role_required
+from catalog.console.pages import actor_of_request, render_page, wants_part
+from catalog.console.seen import NOTHING_NEW, STOP_ASKING, has_seen
 from catalog.domain.errors import NotFound
 from catalog.selectors import policies
-from catalog.views.pages import actor_of, render_page, wants_part
 from sessions.forms import SessionFilterForm
-from sessions.reading import session_page, session_table
+from sessions.selectors import session_page, session_table
+from sessions.selectors.timeline import read_place
 from sessions.services import supervision
-from sessions.views.seen import NOTHING_NEW, STOP_ASKING, has_seen
 
 
 @require_GET
@@ -44,7 +43,7 @@ def session_list(request: HttpRequest) -> HttpResponse:
 @require_GET
 @role_required(Role.VIEWER)
 def session_detail(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
-    """The part is asked for every other second, and costs two short reads while nothing happens."""
+    """The part is polled every two seconds and costs two short reads while nothing happens."""
     try:
         watched = session_page.watch(session_id, now=timezone.now())
     except NotFound:
@@ -53,16 +52,19 @@ def session_detail(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
         return render(request, "sessions/_session_gone.html", status=STOP_ASKING)
     if has_seen(request, watched.stamp):
         return HttpResponse(status=NOTHING_NEW)
-    before = _read_moment(request)
-    context = {"shown": session_page.read_page(watched, before=before), "is_older": before is not None}
+    before = read_place(request.GET.get("before", ""))  # any other text means the newest part
+    context = {
+        "shown": session_page.read_session_page(watched, before=before),
+        "is_older": before is not None,
+    }
     return render_page(request, "sessions/session_detail.html", "sessions/_session_live.html", context)
 
 
 @require_POST
 @role_required(Role.EDITOR)
 def session_reset(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
-    session = session_page.find_session(session_id)
-    supervision.reset_session(session=session, actor=actor_of(request))
+    session = session_page.find_any_session(session_id)
+    supervision.reset_session(session=session, actor=actor_of_request(request))
     messages.success(request, "The session is reset: every tool is decided again, and nothing is discovered.")
     return redirect(session)
 
@@ -70,10 +72,10 @@ def session_reset(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
 @require_POST
 @role_required(Role.EDITOR)
 def session_unload(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
-    """The tools named, or all that searches loaded."""
-    session = session_page.find_session(session_id)
+    """Unload the tools named, or all that searches loaded."""
+    session = session_page.find_any_session(session_id)
     names = None if request.POST.get("all") else request.POST.getlist("name")
-    gone = supervision.unload_tools(session=session, names=names, actor=actor_of(request))
+    gone = supervision.unload_tools(session=session, names=names, actor=actor_of_request(request))
     if gone:
         messages.success(request, f"Unloaded {gone} tool{'s' if gone > 1 else ''}.")
     else:
@@ -84,16 +86,7 @@ def session_unload(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
 @require_POST
 @role_required(Role.ADMIN)
 def session_delete(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
-    session = session_page.find_session(session_id)
-    supervision.delete_session(session=session, actor=actor_of(request))
+    session = session_page.find_any_session(session_id)
+    supervision.delete_session(session=session, actor=actor_of_request(request))
     messages.success(request, f"The session {session} is deleted.")
     return redirect("session_list")
-
-
-def _read_moment(request: HttpRequest) -> datetime | None:
-    """Where an older part of the timeline begins; a text that is no moment means the newest part."""
-    try:
-        moment = parse_datetime(request.GET.get("before", ""))
-    except ValueError:
-        return None
-    return moment if moment is not None and moment.tzinfo is not None else None

@@ -1,14 +1,14 @@
-"""Who loaded a tool: a card on the tool's page, and a page of its own without JavaScript."""
+"""The sessions that loaded a tool: a card on the tool's page, and a page of its own without JavaScript."""
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django_htmx.middleware import HtmxDetails
 
-from catalog.access import Role, role_required
+from catalog.access.roles import Role, role_required
+from catalog.console.pages import render_page
 from catalog.selectors import tools
-from catalog.views.pages import render_page
-from sessions.reading.tool_use import past_uses, sessions_with_tool
+from sessions.selectors.tool_use import past_uses, sessions_with_tool
 
 
 @require_GET

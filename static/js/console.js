@@ -1,6 +1,4 @@
 // Comforts over pages that work without them: shortcuts, copying, menus that close, toasts, the theme at once.
-"use strict";
-
 const TOAST_STAYS_MS = 6000;
 const UNDO_STAYS_MS = 30000;
 const MOST_TOASTS = 4;
@@ -137,6 +135,16 @@ function timeToasts() {
   }
 }
 
+// What a part that was asked for amounts to, in one line: the whole of it is not read out at every key.
+// What comes by itself is not told.
+function announce(event) {
+  const line = document.querySelector("[data-status]");
+  if (!line || !event.detail.requestConfig?.triggeringEvent) return;
+  const words = line.textContent.trim().replace(/\s+/g, " ");
+  const place = document.getElementById("announcement");
+  if (place.textContent !== words) place.textContent = words;
+}
+
 // A link to a filtered list says what is filtered, and nothing else.
 function leaveOutEmpty(event) {
   const given = event.detail.formData;
@@ -177,6 +185,7 @@ function start() {
   document.addEventListener("htmx:sendError", () => showToast("The server cannot be reached."));
   document.addEventListener("htmx:configRequest", leaveOutEmpty);
   document.addEventListener("htmx:oobAfterSwap", timeToasts);
+  document.addEventListener("htmx:afterSettle", announce);
   document.addEventListener("htmx:afterSwap", () => {
     for (const element of document.querySelectorAll("[data-needs-script]")) element.hidden = false;
     countAllTicks();

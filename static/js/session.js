@@ -1,18 +1,10 @@
 // Draws a session's tokens by turn from the table beside the chart, and draws them anew when that is replaced.
-"use strict";
+import { init } from "../vendor/echarts/echarts.min.js";
+import { colourOf } from "./colours.js";
 
 const SYMBOLS_UP_TO_POINTS = 30;
 
 let chart = null;
-
-function colourOf(variable) {
-  const probe = document.createElement("span");
-  probe.style.color = `var(${variable})`;
-  document.body.append(probe);
-  const colour = getComputedStyle(probe).color;
-  probe.remove();
-  return colour;
-}
 
 function readPoints(element) {
   const rows = document.querySelectorAll(`#${element.dataset.course} tbody tr`);
@@ -89,7 +81,7 @@ function draw() {
   element.hidden = false;
   if (!chart || chart.getDom() !== element) {
     if (chart) chart.dispose();
-    chart = echarts.init(element);
+    chart = init(element);
     new ResizeObserver(() => chart.resize()).observe(element);
   }
   chart.setOption(optionsFor(points), true);

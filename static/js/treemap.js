@@ -1,16 +1,8 @@
 // Draws the token map: servers as groups, tools as rectangles that lead to their pages.
-"use strict";
+import { init } from "../vendor/echarts/echarts.min.js";
+import { channelsOf } from "./colours.js";
 
 const LEAST_LABEL_SIDE_PX = 46;
-
-function colourOf(variable) {
-  const probe = document.createElement("span");
-  probe.style.color = `var(${variable})`;
-  document.body.append(probe);
-  const colour = getComputedStyle(probe).color;
-  probe.remove();
-  return colour.match(/[\d.]+/g).slice(0, 3).map(Number);
-}
 
 function rgb(channels) {
   return `rgb(${channels.map(Math.round).join(",")})`;
@@ -41,10 +33,10 @@ function isDeferred(area) {
 // What loads is in the accent's colour, what waits is grey; the larger a tool, the stronger its colour.
 // The rest, and what is not decided, is pale. A name is written only where there is room for it.
 function paint(areas, element) {
-  const accent = colourOf("--accent");
-  const surface = colourOf("--surface");
-  const neutral = colourOf("--line");
-  const waiting = colourOf("--map-waits");
+  const accent = channelsOf("--accent");
+  const surface = channelsOf("--surface");
+  const neutral = channelsOf("--line");
+  const waiting = channelsOf("--map-waits");
   let largest = 1;
   let total = 1;
   walk(areas, (area) => { if (!area.children.length && !area.is_rest) largest = Math.max(largest, area.value); });
@@ -70,7 +62,7 @@ function fateOf(area) {
 }
 
 function optionsFor(areas, element) {
-  const [surface, ink, line] = ["--surface", "--ink", "--line"].map((name) => rgb(colourOf(name)));
+  const [surface, ink, line] = ["--surface", "--ink", "--line"].map((name) => rgb(channelsOf(name)));
   return {
     animation: false,
     aria: { enabled: true, label: { description: "Tokens by server and tool; the tables below say the same." } },
@@ -112,7 +104,7 @@ function optionsFor(areas, element) {
 function drawTreemap(element) {
   const source = document.getElementById(element.dataset.treemap).textContent;
   element.hidden = false;
-  const chart = echarts.init(element);
+  const chart = init(element);
   let drawnSize = "";
   const sizeNow = () => `${element.clientWidth} ${element.clientHeight}`;
   // From a clean sheet each time: the chart keeps and alters the data it was given.

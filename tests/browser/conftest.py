@@ -1,4 +1,4 @@
-"""A real instance and a real browser. Whatever a browser complains about is a failure of the test."""
+"""A real instance and a real browser. Any error or warning of the browser fails the test."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -18,8 +18,8 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from tests.instance import Instance, running_instance
-from tests.prepared import prepared
+from tests.harness.instance import Instance, running_instance
+from tests.harness.prepared import prepared
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OPTIONS = [
@@ -144,4 +144,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.slow)

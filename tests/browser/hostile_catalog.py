@@ -12,9 +12,9 @@ from catalog.domain.definitions import Definition
 from catalog.models import Policy, SavedQuery, Server, Tool, ToolTag
 from catalog.models.changes import Subject
 from catalog.models.model_support import ModelSupport
-from catalog.services import followers, tools
+from catalog.services import derived_state, tools
 from sessions.models import LoadedTool, SearchEvent, SessionEvent, Snapshot
-from tests.rows import make_change, make_job, make_key, make_run, make_server, make_session
+from tests.harness.rows import make_change, make_job, make_key, make_run, make_server, make_session
 
 # Short, for columns of a hundred characters; `pwned` is what a test listens for.
 MARKUP = "<img src=x onerror=pwned(1)>\"'><script>pwned(2)</script>"
@@ -79,7 +79,7 @@ def fill() -> dict[str, object]:
     )
     make_change(actor=MARKUP, name=tool.qualified_name, subject=Subject.TOOL, after={MARKUP: LONG_MARKUP})
     User.objects.create_user(username=MARKUP, first_name=MARKUP[:150])
-    followers.bring_up_to_date()
+    derived_state.bring_up_to_date()
     return {
         "name": server.name,
         "qualified_name": tool.qualified_name,

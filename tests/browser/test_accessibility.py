@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from tests.agent_days import work_a_day
 from tests.browser.conftest import OpenPage
-from tests.instance import Instance
-from tests.screenshots import PAGES
+from tests.harness.agent_days import work_a_day
+from tests.harness.instance import Instance
+from tests.harness.screenshots import PAGES
 
 AXE = (Path(__file__).resolve().parent.parent / "vendor/axe-core/axe.min.js").read_text(encoding="utf-8")
 SERIOUS = {"serious", "critical"}
@@ -19,7 +19,7 @@ def session_address(instance: Instance) -> str:
     return work_a_day(instance)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_no_page_has_a_serious_problem(open_page: OpenPage, scheme: str, session_address: str) -> None:
     page = open_page("/sign-in/", is_signed_in=False, color_scheme=scheme)
     findings = find_problems(page)

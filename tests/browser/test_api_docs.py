@@ -5,7 +5,7 @@ import json
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
-from tests.instance import ROOT, Instance
+from tests.harness.instance import ROOT, Instance
 
 DOCUMENT = json.loads((ROOT / "tests" / "openapi.json").read_text())
 OPERATIONS = [operation for methods in DOCUMENT["paths"].values() for operation in methods.values()]

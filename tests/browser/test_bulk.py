@@ -7,13 +7,15 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, StorageState, expect
 
 from tests.browser.conftest import OpenPage, keep_sign_in
-from tests.instance import Instance, running_instance
-from tests.prepared import prepared
+from tests.harness.instance import Instance, running_instance
+from tests.harness.prepared import prepared
+
+pytestmark = pytest.mark.slow
 
 # Stored and decided as an import does it. The pages need no search index: the worker builds it meanwhile.
 FILL = """
 from catalog.services import decisions, snapshots
-from catalog.services.changes import COMMAND_LINE
+from catalog.access.actors import COMMAND_LINE
 
 verbs = ("list", "create", "update", "delete", "search")
 snapshots.import_snapshots(

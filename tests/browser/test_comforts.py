@@ -1,4 +1,4 @@
-"""What a script adds: themes at once, parts of pages, shortcuts, live progress."""
+"""Features that need JavaScript: themes, parts of pages, shortcuts, live progress."""
 
 import re
 

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
 from tests.browser.conftest import TIMEOUT_MS
-from tests.instance import Instance
+from tests.harness.instance import Instance
 
 EDITOR = "/policies/default/edit/"
 

@@ -9,11 +9,13 @@ from urllib.parse import quote, urlencode
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, StorageState
 
-from tests.addresses import console_addresses
 from tests.browser.conftest import TIMEOUT_MS, Watch, sign_in
 from tests.browser.hostile_catalog import LONG_MARKUP, MARKUP
-from tests.instance import Instance, running_instance
-from tests.prepared import prepared
+from tests.harness.addresses import console_addresses
+from tests.harness.instance import Instance, running_instance
+from tests.harness.prepared import prepared
+
+pytestmark = pytest.mark.slow
 
 FILL = "from tests.browser import hostile_catalog; hostile_catalog.print_things()"
 # What a reader can type into an address, or be sent in one.

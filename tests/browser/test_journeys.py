@@ -1,4 +1,4 @@
-"""What an admin comes for, from the first look to the undo."""
+"""Typical tasks of an admin, from the first look to the undo."""
 
 import json
 import re
@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import TIMEOUT_MS, OpenPage, Watch, sign_in
-from tests.instance import ROOT, Instance, running_instance
-from tests.prepared import prepared
+from tests.harness.instance import ROOT, Instance, running_instance
+from tests.harness.prepared import prepared
 from tests.servers.installed import STDIO_SERVERS, require_installed
 
 # Six real servers start one after the other on a small machine.
@@ -48,6 +48,7 @@ def first_day(tmp_path: Path, browser: Browser) -> Iterator[tuple[Page, Instance
         assert watch.troubles == []
 
 
+@pytest.mark.slow
 def test_first_sign_in_leads_to_the_first_saving(first_day: tuple[Page, Instance]) -> None:
     page, instance = first_day
     page.goto("/")
@@ -68,6 +69,7 @@ def test_first_sign_in_leads_to_the_first_saving(first_day: tuple[Page, Instance
     assert count_tokens(paid_now(page)) < count_tokens(everything)
 
 
+@pytest.mark.slow
 @pytest.mark.servers
 def test_config_of_real_servers_is_pasted_and_the_refresh_watched(open_page: OpenPage) -> None:
     require_installed()

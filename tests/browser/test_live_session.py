@@ -5,10 +5,10 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests import agent_days
 from tests.browser.conftest import OpenPage
-from tests.instance import Instance
-from tests.up.rest import RestClient
+from tests.harness import agent_days
+from tests.harness.instance import Instance
+from tests.harness.rest import RestClient
 
 
 @pytest.fixture(scope="module")
@@ -114,3 +114,40 @@ def test_lists_follow_too(open_page: OpenPage, rest: RestClient) -> None:
     expect(overview.locator("#activity")).to_contain_text("in six hours")
     misses.get_by_role("link", name="play some jazz").click()
     expect(overview).to_have_url(re.compile(r"/console/\?q=play"))
+
+
+def show(page: Page, *, is_hidden: bool) -> None:
+    """As a browser tells of a tab that somebody leaves or comes back to."""
+    page.evaluate(
+        """(isHidden) => {
+          Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+          document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        is_hidden,
+    )
+
+
+def test_hidden_tab_asks_for_nothing_and_catches_up_at_once(open_page: OpenPage, rest: RestClient) -> None:
+    session_id = agent_days.begin(rest, "hidden-tab")
+    page = open_page(f"/sessions/{session_id}/")
+    timeline = page.locator("section", has=page.get_by_role("heading", name="Timeline"))
+    expect(timeline).to_contain_text("The session began")
+    page.evaluate(
+        """() => {
+          const { dataset } = document.body;
+          dataset.held = "0";
+          document.addEventListener("htmx:confirm", (event) => {
+            if (event.defaultPrevented) dataset.held = String(Number(dataset.held) + 1);
+          });
+        }"""
+    )
+    show(page, is_hidden=True)
+    page.wait_for_load_state("networkidle")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    rest.post(f"/sessions/{session_id}/search", {"query": "create a pull request", "max_results": 2})
+    expect(page.locator("body")).to_have_attribute("data-held", re.compile("[2-9]"))
+    assert asked == []
+    show(page, is_hidden=False)
+    expect(timeline).to_contain_text("create a pull request")
+    assert asked

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.test_accessibility import find_problems
-from tests.instance import Instance
+from tests.harness.instance import Instance
 
 HARMLESS = {"name": "get_tide", "description": "The tide of a harbour.", "inputSchema": {"type": "object"}}
 POISONED = {
@@ -19,10 +19,10 @@ POISONED = {
 }
 FORGET = """
 from catalog.models import Server
-from catalog.services import followers, server_settings
-from catalog.services.changes import COMMAND_LINE
-server_settings.delete_server(server=Server.objects.get(name="harbour"), actor=COMMAND_LINE)
-followers.bring_up_to_date()
+from catalog.services import derived_state, servers
+from catalog.access.actors import COMMAND_LINE
+servers.delete_server(server=Server.objects.get(name="harbour"), actor=COMMAND_LINE)
+derived_state.bring_up_to_date()
 """
 
 

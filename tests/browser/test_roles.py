@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.instance import Instance
+from tests.harness.instance import Instance
 
 PASSWORD = "correct horse battery staple"
 MAKE_USERS = f"""

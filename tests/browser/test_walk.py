@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage, sign_in
-from tests.instance import Instance
+from tests.harness.instance import Instance
 
 ENTRIES = [
     "Overview",

@@ -10,12 +10,12 @@ import pytest
 from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.domain.choices import Kind
 from catalog.models import DecidedList, Decision, Job, ModelSupport, Policy, SavedQuery, Server, Tool
 from catalog.models.jobs import JobKind
-from catalog.services import decisions, jobs, policies, saved_queries, server_settings, servers, tool_settings
-from catalog.services.changes import COMMAND_LINE
-from tests.rows import make_job, make_policy, make_server, make_tool
+from catalog.services import decisions, jobs, policies, saved_queries, servers, tool_settings
+from tests.harness.rows import make_job, make_policy, make_server, make_tool
 from tests.sessions.api.calling import Agent, make_agent
 
 pytestmark = [pytest.mark.concurrent, pytest.mark.django_db(transaction=True, serialized_rollback=True)]
@@ -222,7 +222,7 @@ class TestDecisions:
             make_tool(server=server, name=f"t{number}")
 
         def change() -> None:
-            server_settings.set_kind(server=server, kind=Kind.PLUGIN, actor=COMMAND_LINE)
+            servers.set_kind(server=server, kind=Kind.PLUGIN, actor=COMMAND_LINE)
 
         with meeting(change, self.writes_decisions):
             decisions.bring_up_to_date()
@@ -250,7 +250,7 @@ class TestDecisions:
         make_tool(server=server)
 
         def delete() -> None:
-            server_settings.delete_server(server=server, actor=COMMAND_LINE)
+            servers.delete_server(server=server, actor=COMMAND_LINE)
 
         with meeting(delete, self.writes_decisions):
             decisions.bring_up_to_date()
@@ -270,7 +270,7 @@ class TestSavedQueries:
 
         save("send")
         with meeting(lambda: save("send", "read"), lambda sql: 'UPDATE "catalog_savedquery"' in sql):
-            server_settings.set_kind(server=server, kind=Kind.PLUGIN, actor=COMMAND_LINE)
+            servers.set_kind(server=server, kind=Kind.PLUGIN, actor=COMMAND_LINE)
         assert SavedQuery.objects.get().expected == ["plugin__s__send", "plugin__s__read"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from catalog.sealing import SealBroken, Sealer, parse_keys, read_or_create_key
+from catalog.sealing import SealBroken, Sealer, create_key, parse_keys, read_key
 
 OLD, NEW, OTHER = (Fernet.generate_key().decode() for _ in range(3))
 SECRETS = {"env": {"TOKEN": "canary-4711"}, "args": ["--key", "ключ"]}
@@ -80,16 +80,21 @@ def test_a_key_that_is_none_is_refused_without_showing_it(text: str) -> None:
 
 def test_the_key_file_is_the_owners_alone_and_stays(tmp_path: Path) -> None:
     path = tmp_path / "encryption.key"
-    key = read_or_create_key(path)
+    assert read_key(path) is None
+    assert create_key(path)
+    key = read_key(path)
+    assert key is not None
     assert parse_keys(key) == (key,)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert read_or_create_key(path) == key
+    assert not create_key(path)
+    assert read_key(path) == key
     assert list(tmp_path.iterdir()) == [path]
 
 
 def test_many_that_start_together_agree_on_one_key(tmp_path: Path) -> None:
     path = tmp_path / "encryption.key"
     with ThreadPoolExecutor(16) as pool:
-        keys = set(pool.map(lambda _: read_or_create_key(path), range(64)))
-    assert len(keys) == 1
+        made = list(pool.map(lambda _: (create_key(path), read_key(path)), range(64)))
+    assert sum(was_first for was_first, _ in made) == 1
+    assert len({key for _, key in made}) == 1
     assert list(tmp_path.iterdir()) == [path]

@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.scripted_model import DONE, running_model
-from tests.instance import ROOT, running_instance
-from tests.prepared import prepared
-
-pytestmark = pytest.mark.slow
+from tests.harness.instance import ROOT, Instance
 
 EXAMPLES = re.findall(
     r"^## ([^\n]+)\n(?:(?!^## ).)*?^```(python|bash)\n(.*?)^```$",
@@ -22,13 +19,12 @@ EXAMPLES = re.findall(
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    with running_instance(prepared(tmp_path_factory.mktemp("data"))) as instance, running_model() as model:
-        instance.wait_until_healthy()
+def environment(shared_instance: Instance) -> Iterator[dict[str, str]]:
+    with running_model() as model:
         yield {
-            **instance.environment,
-            "TOOLSEARCH_URL": instance.url,
-            "TOOLSEARCH_KEY": instance.manage("create_key", "docs").stdout.strip(),
+            **shared_instance.environment,
+            "TOOLSEARCH_URL": shared_instance.url,
+            "TOOLSEARCH_KEY": shared_instance.manage("create_key", "docs").stdout.strip(),
             "ANTHROPIC_BASE_URL": model,
             "ANTHROPIC_API_KEY": "none",
             "OPENAI_BASE_URL": f"{model}/v1",

@@ -1,4 +1,4 @@
-"""What tests of agents' sessions share."""
+"""Fixtures shared by tests of sessions."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from sessions.services import records
+from sessions.services import write_behind
 
 Recording = Callable[[], AbstractContextManager[None]]
 
@@ -19,6 +19,6 @@ def recording(django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
     def record() -> Iterator[None]:
         with django_capture_on_commit_callbacks(execute=True):
             yield
-        records.write_notes()
+        write_behind.flush()
 
     return record

@@ -65,4 +65,4 @@ def test_schedule_names_tasks_that_exist_and_drops_what_is_late() -> None:
     for entry in app.conf.beat_schedule.values():
         assert entry["task"] in names
         assert entry["options"]["expires"] > 0
-    assert app.conf.beat_scheduler == "toolsearch_site.scheduler:SoleScheduler"
+    assert app.conf.beat_scheduler == "toolsearch_site.cluster.scheduler:SoleScheduler"

@@ -1,15 +1,13 @@
 """Settings are read from the environment, and what cannot be understood stops the start in one line."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.harness.commands import run_command
 from toolsearch_site.environment import BadSetting, read_environment
 
-ROOT = Path(__file__).resolve().parents[2]
 GOOD_SECRET = "a-very-long-and-random-text-of-letters-9471"
 
 
@@ -35,7 +33,6 @@ BAD_SETTINGS = [
     ("SECRET_KEY_FALLBACKS", f"{GOOD_SECRET},"),
     ("TOOLSEARCH_ENCRYPTION_KEY", "canary"),
     ("ALLOWED_HOSTS", "https://tools.example.com/"),
-    ("TOOLSEARCH_DATA", "/proc/no/such/place"),
     ("TOOLSEARCH_DATA", "~nosuchuser/x"),
     ("TOOLSEARCH_STDIO", "npx,,uvx"),
     ("TOOLSEARCH_REFERENCES", "A,,B"),
@@ -65,17 +62,10 @@ class TestBadSettings:
         assert str(caught.value).startswith(f"{name}: ")
         assert "canary" not in str(caught.value)
 
-    @pytest.mark.parametrize(("name", "value"), BAD_SETTINGS)
+    @pytest.mark.parametrize(("name", "value"), [*BAD_SETTINGS, ("TOOLSEARCH_DATA", "/proc/no/such/place")])
     def test_stops_the_start_with_one_line(self, data: dict[str, str], name: str, value: str) -> None:
         plain = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}
-        ended = subprocess.run(
-            [sys.executable, "manage.py", "up", "--port", "1"],
-            cwd=ROOT,
-            env={**plain, **data, name: value},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        ended = run_command("up", "--port", "1", environment={**plain, **data, name: value})
         assert ended.returncode == 1
         assert ended.stdout == ""
         assert ended.stderr.splitlines() == [ended.stderr.strip()]
@@ -95,6 +85,22 @@ class TestGoodSettings:
         self, data: dict[str, str], given: str, read: tuple[str, ...] | None
     ) -> None:
         assert read_environment({**data, "TOOLSEARCH_REFERENCES": given}).references == read
+
+    @pytest.mark.parametrize(
+        ("given", "allowed"),
+        [
+            ({}, ("*",)),
+            ({"DATABASE_URL": "postgres://localhost/tools"}, ()),
+            ({"CELERY_BROKER_URL": "redis://localhost"}, ()),
+            ({"DATABASE_URL": "postgres://localhost/tools", "TOOLSEARCH_REFERENCES": "MCP_*"}, ("MCP_*",)),
+            ({"TOOLSEARCH_REFERENCES": "none"}, ()),
+        ],
+    )
+    def test_references_are_all_allowed_on_one_machine_and_none_past_it(
+        self, data: dict[str, str], given: dict[str, str], allowed: tuple[str, ...]
+    ) -> None:
+        environment = read_environment({**data, "SECRET_KEY": GOOD_SECRET, **given})
+        assert environment.allowed_references == allowed
 
     def test_secrets_are_passwords_as_written_and_as_meant(self, data: dict[str, str]) -> None:
         addresses = {
@@ -145,6 +151,5 @@ class TestGoodSettings:
         environment = read_environment({**data, "TOOLSEARCH_STDIO": text})
         assert (environment.stdio_enabled, environment.stdio_commands) == expected
 
-    def test_data_folder_is_private(self, data: dict[str, str]) -> None:
-        folder = read_environment(data).data_folder
-        assert folder.stat().st_mode & 0o077 == 0
+    def test_reading_makes_no_folder(self, data: dict[str, str]) -> None:
+        assert not read_environment(data).data_folder.exists()

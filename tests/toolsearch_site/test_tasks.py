@@ -1,4 +1,4 @@
-"""What the scheduler asks for beside the apps' own tasks."""
+"""Scheduled tasks of the site itself."""
 
 from datetime import timedelta
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.up.rest import RestClient
+from tests.harness.rest import RestClient
 
 THREADS = 50
 FEWEST_STEPS = 5  # of each thread, however slow the machine

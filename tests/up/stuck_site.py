@@ -9,13 +9,13 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "toolsearch_site.settings")
 django.setup()
 
-from toolsearch_site import sign_of_life  # noqa: E402
-from toolsearch_site.granian_server import WAITING_REQUESTS  # noqa: E402
-from toolsearch_site.slow_clients import SlowClients  # noqa: E402
+from toolsearch_site.edge import liveness  # noqa: E402
+from toolsearch_site.edge.granian_server import WAITING_REQUESTS  # noqa: E402
+from toolsearch_site.edge.slow_clients import SlowClients  # noqa: E402
 
 
 def site(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-    if environ["PATH_INFO"] != sign_of_life.PATH:
+    if environ["PATH_INFO"] != liveness.PATH:
         threading.Event().wait()
     start_response("200 OK", [])
     return [b"ok\n"]

@@ -1,22 +1,16 @@
 """An agent's whole day over HTTP, in every form; and fifty of its threads on one session."""
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.instance import Instance, running_instance, wait_for
-from tests.prepared import prepared
+from tests.harness.instance import Instance, wait_for
+from tests.harness.rest import RestClient
 from tests.up.crowd import THREADS, Crowd
-from tests.up.rest import RestClient
-
-pytestmark = pytest.mark.slow
 
 DEMO_TOOLS = 186
 FORMS = ("mcp", "stub", "anthropic", "anthropic&hosted=true", "openai", "openai&hosted=true", "auto")
-CROWD_SECONDS = 30.0
-RESETS_SECONDS = 8.0
 COUNT = """
 from sessions.models import SearchEvent
 print(SearchEvent.objects.filter(query="pull request review").count())
@@ -24,10 +18,8 @@ print(SearchEvent.objects.filter(query="pull request review").count())
 
 
 @pytest.fixture(scope="module")
-def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    with running_instance(prepared(tmp_path_factory.mktemp("data"))) as running:
-        running.wait_until_healthy()
-        yield running
+def instance(shared_instance: Instance) -> Instance:
+    return shared_instance
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +109,8 @@ def test_searches_are_on_record_a_moment_later(agent: RestClient, instance: Inst
     wait_for(lambda: instance.manage("shell", "-c", COUNT).stdout.split()[-1:] == ["1"], within_seconds=15)
 
 
-def test_session_ends_while_notes_of_it_are_written(agent: RestClient) -> None:
+@pytest.mark.parametrize("lives", [60, pytest.param(400, marks=pytest.mark.slow)])
+def test_session_ends_while_notes_of_it_are_written(agent: RestClient, lives: int) -> None:
     """Short lives, so that some end in the very moment that their searches are recorded."""
 
     def live_shortly(_: int) -> int:
@@ -126,7 +119,7 @@ def test_session_ends_while_notes_of_it_are_written(agent: RestClient) -> None:
         return agent.call("DELETE", path).status
 
     with ThreadPoolExecutor(max_workers=8) as threads:
-        assert set(threads.map(live_shortly, range(400))) == {204}
+        assert set(threads.map(live_shortly, range(lives))) == {204}
 
 
 def begin_crowd(agent: RestClient, *, with_resets: bool = False) -> Crowd:
@@ -135,9 +128,10 @@ def begin_crowd(agent: RestClient, *, with_resets: bool = False) -> Crowd:
     return Crowd(agent, path, names, with_resets)
 
 
-def test_fifty_threads_on_one_session_lose_nothing(agent: RestClient) -> None:
+@pytest.mark.parametrize("seconds", [4.0, pytest.param(30.0, marks=pytest.mark.slow)])
+def test_fifty_threads_on_one_session_lose_nothing(agent: RestClient, seconds: float) -> None:
     crowd = begin_crowd(agent)
-    crowd.work(CROWD_SECONDS)
+    crowd.work(seconds)
     assert crowd.problems == []
     state = agent.get(crowd.path)
     loaded = [tool["name"] for tool in state["loaded"]]
@@ -148,9 +142,10 @@ def test_fifty_threads_on_one_session_lose_nothing(agent: RestClient) -> None:
     assert [tool["name"] for tool in agent.get(f"{crowd.path}/tools")["tools"]] == loaded
 
 
-def test_resets_amid_fifty_threads_leave_nothing_half_done(agent: RestClient) -> None:
+@pytest.mark.parametrize("seconds", [3.0, pytest.param(8.0, marks=pytest.mark.slow)])
+def test_resets_amid_fifty_threads_leave_nothing_half_done(agent: RestClient, seconds: float) -> None:
     crowd = begin_crowd(agent, with_resets=True)
-    crowd.work(RESETS_SECONDS)
+    crowd.work(seconds)
     assert crowd.problems == []
     assert crowd.resets > 0
     assert agent.get(crowd.path)["turn"] == crowd.turns > 0

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.instance import Instance, children_of, running_instance, wait_for
-from tests.prepared import prepared
-from tests.up.rest import RestClient
+from tests.harness.instance import Instance, children_of, running_instance, wait_for
+from tests.harness.prepared import prepared
+from tests.harness.rest import RestClient
 
 pytestmark = pytest.mark.slow
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.nodes import Cluster, Node, missing_programs, running_cluster, wait_for
-from tests.up.rest import RestClient
+from tests.harness.nodes import Cluster, Node, missing_programs, running_cluster, wait_for
+from tests.harness.rest import RestClient
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
@@ -95,7 +95,9 @@ class TestOneScheduler:
 
     def in_charge(self, cluster: Cluster) -> str:
         shown = cluster.manage(
-            "shell", "-c", "from toolsearch_site.system import read_system; print(read_system().scheduler)"
+            "shell",
+            "-c",
+            "from toolsearch_site.monitoring.system import read_system; print(read_system().scheduler)",
         )
         return shown.splitlines()[-1] if shown else ""
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +12,8 @@ from mcp.client.stdio import StdioServerParameters
 from tests.catalog.upstream.conftest import SERVERS, list_with_sdk
 from tests.catalog.upstream.test_real_servers import run_everything
 from tests.catalog.upstream.web import run_web
-from tests.instance import Instance, processes_of, running_instance
-from tests.prepared import prepared
+from tests.harness.instance import Instance, processes_of
 from tests.servers.installed import STDIO_SERVERS, require_installed
-
-pytestmark = pytest.mark.slow
 
 CANARY = "canary-77c1d0"
 SHOW_TOOLS = """
@@ -54,12 +50,8 @@ def odd(behaviour: str, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    timeouts = {"TOOLSEARCH_CONNECT_TIMEOUT": "15", "TOOLSEARCH_LIST_TIMEOUT": "15"}
-    data = prepared(tmp_path_factory.mktemp("data"))
-    with running_instance(data, "--no-demo", TOOLSEARCH_PRIVATE_ADDRESSES="on", **timeouts) as running:
-        running.wait_until_healthy()
-        yield running
+def instance(shared_instance: Instance) -> Instance:
+    return shared_instance
 
 
 def load(instance: Instance, folder: Path, servers: dict[str, Any]) -> None:
@@ -77,6 +69,7 @@ def tools_by_server(instance: Instance) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
+@pytest.mark.slow
 class TestBadServers:
     def test_each_fails_with_its_own_words_and_the_good_ones_are_refreshed(
         self, instance: Instance, tmp_path: Path
@@ -142,6 +135,7 @@ class TestChangingServer:
         assert shown == "[('one', 'inherit', 3, True), ('two', 'always', 1, True)]"
 
 
+@pytest.mark.slow
 @pytest.mark.servers
 class TestRealServers:
     def test_catalog_equals_what_the_sdk_lists(self, instance: Instance, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.instance import (
+from tests.harness.instance import (
     NOT_RUNNING,
     Instance,
     children_of,
@@ -20,9 +20,7 @@ from tests.instance import (
     running_instance,
     wait_for,
 )
-from tests.prepared import prepared
-
-pytestmark = pytest.mark.slow
+from tests.harness.prepared import prepared
 
 HESITANT_SERVER = Path(__file__).with_name("hesitant_server.py")
 ADD_HESITANT_SERVER = """
@@ -74,6 +72,7 @@ class TestStart:
         assert "password" not in second.output
         assert "demo" not in second.output
 
+    @pytest.mark.slow
     def test_host_by_name_other_allowed_hosts_and_no_demo(self, tmp_path: Path) -> None:
         with running_instance(
             prepared(tmp_path), "--host", "localhost", "--no-demo", ALLOWED_HOSTS="example.com"
@@ -113,6 +112,7 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
         yield running
 
 
+@pytest.mark.slow
 class TestKill:
     @pytest.mark.parametrize("part", ["web", "worker", "refresher", "scheduler"])
     def test_killed_part_comes_back(self, instance: Instance, part: str) -> None:

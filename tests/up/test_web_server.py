@@ -15,13 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.instance import NOT_RUNNING, ROOT, Instance, processes_of, running_instance, wait_for
-from tests.prepared import prepared
-from tests.up.rest import RestClient
-from tests.workers import find_free_port
-from toolsearch_site import granian_server
-
-pytestmark = pytest.mark.slow
+from tests.harness.instance import NOT_RUNNING, ROOT, Instance, processes_of, running_instance, wait_for
+from tests.harness.prepared import prepared
+from tests.harness.rest import RestClient
+from tests.harness.workers import find_free_port
+from toolsearch_site.edge import granian_server
 
 TIMEOUT_SECONDS = 5
 SLOW_CLIENTS = 200
@@ -31,11 +29,9 @@ Sockets = list[socket.socket]
 
 
 @pytest.fixture(scope="module")
-def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
-    data = prepared(tmp_path_factory.mktemp("data"))
-    with running_instance(data, "--no-demo", TOOLSEARCH_CLIENT_TIMEOUT=str(TIMEOUT_SECONDS)) as running:
-        running.wait_until_healthy()
-        yield running
+def instance(shared_instance: Instance) -> Instance:
+    assert int(shared_instance.environment["TOOLSEARCH_CLIENT_TIMEOUT"]) == TIMEOUT_SECONDS
+    return shared_instance
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +100,18 @@ def poll_while(agent: RestClient, instance: Instance, between: Callable[[], None
 
 
 class TestBody:
+    def test_that_comes_in_chunks_is_told_to_give_its_length(
+        self, instance: Instance, agent: RestClient, connect: Callable[..., socket.socket]
+    ) -> None:
+        lines = ("Transfer-Encoding: chunked", "Content-Type: application/json", "Connection: close")
+        begun = head("POST", "/api/v1/sessions", *lines, f"Authorization: Bearer {agent.key}")
+        answer = read_to_end(connect(begun + b"2\r\n{}\r\n0\r\n\r\n"))
+        first, _, rest = answer.partition(b"\r\n")
+        assert b" 411 " in first + b" "
+        assert b"application/problem+json" in rest.lower()
+        assert json.loads(rest.partition(b"\r\n\r\n")[2])["status"] == 411
+        agent.post("/sessions", {}, status=201)
+
     def test_that_never_comes_holds_up_nobody_and_is_given_up(
         self, instance: Instance, agent: RestClient, connect: Callable[..., socket.socket]
     ) -> None:
@@ -175,6 +183,7 @@ class TestAnswer:
         found = max((one for one in root.rglob("*") if one.is_file()), key=lambda one: one.stat().st_size)
         return f"/static/{found.relative_to(root)}", found.stat().st_size
 
+    @pytest.mark.slow
     def test_that_nobody_reads_is_thrown_away(
         self,
         instance: Instance,
@@ -189,6 +198,7 @@ class TestAnswer:
         time.sleep(max(0.0, began + 2 * TIMEOUT_SECONDS + 4 - time.monotonic()))
         assert all(len(read_to_end(connection)) < size for connection in asked)
 
+    @pytest.mark.slow
     def test_that_is_read_slowly_arrives_whole(
         self, connect: Callable[..., socket.socket], largest: tuple[str, int]
     ) -> None:
@@ -205,7 +215,7 @@ class TestClientsThatLeave:
     """While the work that they asked for goes on, or waits."""
 
     RUN = (
-        "from toolsearch_site import granian_server as server;"
+        "from toolsearch_site.edge import granian_server as server;"
         "server.APPLICATION = 'tests.up.stuck_site:application'; server.main()"
     )
 
@@ -249,12 +259,13 @@ class TestClientsThatLeave:
             assert self.ask(port, "/healthz").endswith(b"ok\n")
 
 
-def test_killed_web_server_and_supervisor_leave_no_process(instance: Instance) -> None:
-    """The last of the module: it ends the instance."""
-    server = instance.pid_of("web")
-    assert server != NOT_RUNNING  # a signal to -1 would reach everything
-    os.kill(instance.process.pid, signal.SIGSTOP)  # or it would see the server's end and clear up
-    os.kill(server, signal.SIGKILL)
-    instance.process.kill()
-    data = Path(instance.environment["TOOLSEARCH_DATA"])
-    wait_for(lambda: not processes_of(data), within_seconds=15)
+@pytest.mark.slow
+def test_killed_web_server_and_supervisor_leave_no_process(tmp_path: Path) -> None:
+    with running_instance(prepared(tmp_path), "--no-demo") as instance:
+        instance.wait_until_healthy()
+        server = instance.pid_of("web")
+        assert server != NOT_RUNNING  # a signal to -1 would reach everything
+        os.kill(instance.process.pid, signal.SIGSTOP)  # or it would see the server's end and clear up
+        os.kill(server, signal.SIGKILL)
+        instance.process.kill()
+        wait_for(lambda: not processes_of(tmp_path), within_seconds=15)

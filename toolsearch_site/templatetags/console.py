@@ -1,4 +1,4 @@
-"""What the console's templates need beyond Django's own tags."""
+"""Template tags and filters of the console."""
 
 import json
 import math
@@ -14,16 +14,19 @@ from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
 
+from catalog.access.actors import hide_prefix
+from catalog.console.spans import write_span
 from catalog.domain.choices import Reason, ThresholdUnit
 from catalog.domain.decide import Decided
 from catalog.domain.limits import UNSEEN_EXPLAINED_CHARS
 from catalog.domain.policy import Policy as DomainPolicy
 from catalog.models import Policy, Tool
 from catalog.selectors.policies import UNIT_WORDS, label_of
-from catalog.selectors.reasons import REASON_WORDS
+from catalog.selectors.tool_decisions import REASON_WORDS
 from catalog.services import edits
-from sessions.reading import costs
-from sessions.reading.costs import Cost
+from catalog.views.word_diff import DiffSpan
+from sessions.offers import costs
+from sessions.offers.costs import Cost
 
 register = template.Library()
 
@@ -38,13 +41,13 @@ A_MINUTE_SECONDS = 60
 
 @register.filter
 def loading_version(tool: Tool) -> str:
-    """What a choice of the tool's loading is made from."""
-    return edits.version_of({"loading": str(tool.loading)})
+    """The version of the tool's settings that a choice of its loading is based on."""
+    return edits.encode_version({"loading": str(tool.loading)})
 
 
 @register.simple_tag
 def icon(name: str, extra_class: str = "") -> SafeString:
-    """An icon of the vendored sprite; decoration only, so the text beside it must say the same."""
+    """An icon of the vendored sprite; decorative, so the text beside it must say the same."""
     classes = f"icon {extra_class}".strip()
     address = f"{static(ICON_SPRITE)}#{name}"
     return format_html('<svg class="{}" aria-hidden="true"><use href="{}"></use></svg>', classes, address)
@@ -52,19 +55,25 @@ def icon(name: str, extra_class: str = "") -> SafeString:
 
 @register.simple_tag
 def policy_cost(policy: Policy) -> Cost:
-    """What its agents pay: for pages of the catalog, which does not know what agents are sent."""
+    """The policy's cost for agents. A tag, because pages of the catalog must not import `sessions`."""
     return costs.cost_of_policy(policy)
 
 
 @register.simple_tag
 def proposed_cost(policy: DomainPolicy, made: Decided) -> Cost:
-    """The same for a policy that is not saved, with the decisions it would make."""
+    """The cost under a policy that is not saved, with the decisions it would make."""
     return costs.cost_of_proposal(policy, made)
 
 
 @register.filter
+def by_whom(label: str, is_admin: bool) -> str:
+    """Who made a change: how a key begins, which old records tell, is for admins."""
+    return label if is_admin else hide_prefix(label)
+
+
+@register.filter
 def visible(text: object) -> SafeString:
-    """Text from outside, escaped, with every character that would not be seen written as its code."""
+    """Untrusted text, escaped, with invisible characters shown as their code points."""
     plain = str(text)
     # Nearly all text passes the first look, which a long list of names makes thousands of times.
     if (plain.isprintable() and BLANKS.isdisjoint(plain)) or not any(map(is_unseen, set(plain))):
@@ -78,20 +87,27 @@ def visible(text: object) -> SafeString:
 
 
 @register.filter
+def as_change(piece: DiffSpan) -> SafeString:
+    """A piece of a text that changed, struck out where it is gone, marked where it is new."""
+    tag = {"gone": "del", "new": "ins"}.get(piece.kind)
+    return format_html("<{0}>{1}</{0}>", tag, visible(piece.text)) if tag else visible(piece.text)
+
+
+@register.filter
 def pretty_json(value: object) -> SafeString:
     return visible(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 @register.filter
 def exact_json(value: object) -> SafeString:
-    """To be copied and read by a program: what would not be seen is written as JSON escapes it."""
+    """Text for copying into a program: invisible characters as JSON escapes."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return escape("".join(json.dumps(one)[1:-1] if is_unseen(one) else one for one in text))
 
 
 @register.filter
 def ago(moment: datetime | None) -> SafeString:
-    """How long since or until a moment, with the exact time on hover."""
+    """Time since or until a moment, with the exact time as tooltip."""
     if moment is None:
         return format_html('<span class="muted">{}</span>', "never")
     return format_html(
@@ -104,23 +120,25 @@ def ago(moment: datetime | None) -> SafeString:
 
 @register.filter
 def due(moment: datetime) -> SafeString | str:
-    """When something will happen; what is late happens as soon as it can."""
+    """When something will happen; "now" where it is late."""
     return ago(moment) if moment > timezone.now() else "now"
 
 
 @register.filter
+def sorts_down(direction: str, is_reversed: bool | str) -> bool:
+    """Whether a column whose order is `direction` has its largest first now."""
+    return (direction == "descending") is not bool(is_reversed)
+
+
+@register.filter
 def in_words(seconds: int) -> str:
-    """A span in the largest unit that divides it."""
-    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
-        if seconds % size == 0:
-            count = seconds // size
-            return unit if count == 1 else f"{count} {unit}s"
-    return f"{seconds} seconds"
+    """A span in the largest unit that divides it, as in "every day"."""
+    return write_span(seconds).removeprefix("1 ")
 
 
 @register.filter
 def percent(share: float) -> str:
-    """A fraction of 1 in percent: whole from ten on, one digit below; what is not all of it is not 100%."""
+    """A fraction as a percentage: whole from ten on, one digit below; less than all is never 100%."""
     value = share * 100
     if 99.5 <= value < 100:
         return f"{math.floor(value * 10) / 10:.1f}%"
@@ -131,37 +149,37 @@ def percent(share: float) -> str:
 
 @register.filter
 def locks(policy: Policy | None, tool: Tool) -> bool:
-    """Whether the policy's quarantine holds the tool back."""
+    """Whether the policy's quarantine locks the tool."""
     return policy is not None and policy.holds_back(tool.approval)
 
 
 @register.filter
 def reason_words(reason: str) -> str:
-    """A deciding rule's id in a reader's words."""
+    """The text for a rule's id."""
     return REASON_WORDS[Reason(reason)]
 
 
 @register.filter
 def unit_words(unit: str) -> str:
-    """A threshold's unit in a reader's words."""
+    """The text for a threshold's unit."""
     return UNIT_WORDS[ThresholdUnit(unit)]
 
 
 @register.filter
 def field_label(name: str) -> str:
-    """A policy's field as its page calls it."""
+    """The label of a policy's field."""
     return label_of(name)
 
 
 @register.filter
 def amount(number: float) -> str:
-    """Grouped, with two digits after the point at most and none that say nothing."""
+    """A number with thousands separators and at most two decimals."""
     return f"{round(number, 2):,.12g}"
 
 
 @register.filter
 def signed(number: int) -> str:
-    """A difference, grouped, with its sign; none is a dash."""
+    """A difference with thousands separators and its sign; zero is a dash."""
     return f"{number:+,}".replace("-", "\N{MINUS SIGN}") if number else "–"
 
 
@@ -173,7 +191,7 @@ def points(number: float) -> str:
 
 @register.filter
 def plain_value(value: object) -> str:
-    """A stored setting in a reader's words."""
+    """The text for a stored setting."""
     if value is None:
         return "unset"
     if isinstance(value, bool):
@@ -186,7 +204,7 @@ def plain_value(value: object) -> str:
 
 
 def _end_of_explained(text: str, unseen: Container[int]) -> int:
-    """The place from which on unseen characters are written as their code alone."""
+    """The position after which invisible characters are shown without an explanation."""
     places = (place for place, character in enumerate(text) if ord(character) in unseen)
     return next(islice(places, UNSEEN_EXPLAINED_CHARS, None), len(text))
 

@@ -16,7 +16,7 @@ _DEFAULT_PERCENT = DEFAULT_THRESHOLDS[ThresholdUnit.CONTEXT_PERCENT]
 _MAX_SHOWN_CHARS = 40
 
 
-def is_marked(document: Mapping[str, object]) -> bool:
+def is_present(document: Mapping[str, object]) -> bool:
     env = document.get("env")
     return isinstance(env, Mapping) and env.get(VARIABLE) is not None
 
@@ -43,7 +43,7 @@ def parse(document: Mapping[str, object], problems: Problems) -> dict[str, objec
 
 
 def express(policy: Policy) -> dict[str, object] | None:
-    """The variable that makes the same decisions, or None when a percentage from 1 to 99 cannot."""
+    """The variable with the same effect, or None when a percentage from 1 to 99 cannot express it."""
     value = {Mode.ALWAYS: "true", Mode.OFF: "false"}.get(policy.mode) or _express_auto(policy)
     return {"env": {VARIABLE: value}} if value else None
 

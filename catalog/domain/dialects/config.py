@@ -1,4 +1,4 @@
-"""What a configuration file says, whatever its dialect."""
+"""A parsed configuration file, whatever its dialect."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ class Dialect(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerEntry:
-    """One server of a file. Arguments, variables, headers and the URL may hold secrets: `repr` shows none.
+    """One server of a file. Arguments, variables, headers and the URL may hold secrets, so `repr` shows none.
 
-    `kind` and `enabled` are None where the file says nothing: then they stay, or are the usual ones.
+    `kind` and `enabled` are None where the file says nothing: existing values or defaults apply.
     """
 
     name: str
@@ -35,18 +35,19 @@ class ServerEntry:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """`policy_changes` are fields for `Policy.change`; None where no mark of a dialect was found.
+    """`policy_changes` are fields for `Policy.change`; None where no dialect was recognised.
 
-    `ignored` are keys of servers that nothing here reads, by the server's name.
+    `ignored` are keys that we do not read, by server; `ignored_keys` those beside the servers.
     """
 
     servers: tuple[ServerEntry, ...]
     policy_changes: Mapping[str, object] | None
     dialect: Dialect | None
     ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ignored_keys: tuple[str, ...] = ()
 
     def changes_for(self, policy: Policy) -> dict[str, object]:
-        """The changes that the file asks of a policy. What everruns never defers is added to its list."""
+        """The changes to a policy. Everruns' `never_defer` is added to the existing list."""
         changes = dict(self.policy_changes or {})
         added = changes.get("never_defer")
         if isinstance(added, list):
@@ -56,7 +57,7 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A file for export, and the policy fields that it cannot carry and that are not at their defaults."""
+    """A file for export, and the policy fields with other than default values that it cannot express."""
 
     document: Mapping[str, object]
     left_out: tuple[str, ...]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from catalog.domain.choices import Mode, Ranker, ThresholdUnit
-from catalog.domain.dialects.keys import refuse_misspelt, refuse_unknown
+from catalog.domain.dialects.keys import refuse_near, refuse_unknown
 from catalog.domain.policy import DEFAULT_THRESHOLDS, Policy, read_field
 from catalog.domain.problems import Problems, join_place
 from catalog.domain.values import name_type
@@ -17,15 +17,15 @@ _SETTINGS: Mapping[str, object] = {
 }
 
 
-def is_marked(document: Mapping[str, object]) -> bool:
+def is_present(document: Mapping[str, object]) -> bool:
     return document.get("capabilities") is not None
 
 
 def parse(document: Mapping[str, object], problems: Problems) -> dict[str, object]:
-    """Capabilities without `tool_search` switch the search off; its name misspelt is a mistake."""
+    """Capabilities without `tool_search` turn search off; a misspelt name is a mistake."""
     capabilities = document.get("capabilities")
     if isinstance(capabilities, list | Mapping):
-        refuse_misspelt(capabilities, (CAPABILITY,), "capabilities", problems)
+        refuse_near(capabilities, (CAPABILITY,), "capabilities", problems)
     if isinstance(capabilities, list):
         return _read_settings({}, problems) if CAPABILITY in capabilities else {"mode": str(Mode.OFF)}
     if not isinstance(capabilities, Mapping):
@@ -37,7 +37,7 @@ def parse(document: Mapping[str, object], problems: Problems) -> dict[str, objec
 
 
 def express(policy: Policy) -> dict[str, object] | None:
-    """The capability that makes the same decisions, or None when a number of tools cannot."""
+    """The capability with the same effect, or None when a number of tools cannot express it."""
     if policy.mode == Mode.OFF:
         return {"capabilities": []}
     if policy.mode == Mode.AUTO and policy.threshold_unit != ThresholdUnit.TOOLS:

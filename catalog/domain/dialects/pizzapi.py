@@ -14,7 +14,7 @@ _FIELDS = {"tokenThreshold": "threshold", "maxResults": "max_results", "keepLoad
 _DEFAULTS: Mapping[str, object] = {"tokenThreshold": 10_000, "maxResults": 5, "keepLoadedTools": True}
 
 
-def is_marked(document: Mapping[str, object]) -> bool:
+def is_present(document: Mapping[str, object]) -> bool:
     return document.get("toolSearch") is not None
 
 
@@ -39,7 +39,7 @@ def parse(document: Mapping[str, object], problems: Problems) -> dict[str, objec
 
 
 def express(policy: Policy) -> dict[str, object] | None:
-    """The section that makes the same decisions, or None when a number of characters cannot."""
+    """The section with the same effect, or None when a number of characters cannot express it."""
     threshold = _threshold_chars(policy)
     if threshold is None:
         return None

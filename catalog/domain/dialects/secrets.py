@@ -1,4 +1,4 @@
-"""Leaving secrets out of an export: each becomes a `${NAME}` reference that the reader fills in."""
+"""Removes secrets from an export: each becomes a `${NAME}` reference."""
 
 import re
 from collections.abc import Sequence
@@ -30,17 +30,17 @@ def is_reference(value: str) -> bool:
 
 
 def is_sensitive_name(name: str) -> bool:
-    """Whether a variable, header or option of this name holds a secret, by its sound."""
+    """Whether a variable, header or option name suggests a secret."""
     return bool(_SENSITIVE_NAME.search(name))
 
 
 def hide_args(args: Sequence[str]) -> tuple[str, ...]:
-    """Arguments without what looks like a secret in them."""
+    """Arguments with likely secrets replaced."""
     return _hide_in_args(args, "SECRET")
 
 
 def hide_secrets(server: ServerEntry) -> ServerEntry:
-    """The entry without its variables, headers, URL parameters and arguments that look secret."""
+    """The entry with variables, headers, URL parameters and likely secret arguments replaced."""
     return replace(
         server,
         args=_hide_in_args(server.args, server.name),
@@ -51,7 +51,7 @@ def hide_secrets(server: ServerEntry) -> ServerEntry:
 
 
 def _refer(value: str, *name: str) -> str:
-    """A reference in place of a value; the scheme before a credential stays."""
+    """A reference in place of a value; a scheme such as `Bearer` stays."""
     if not value or is_reference(value):
         return value
     scheme = _SCHEME.match(value)
@@ -59,7 +59,7 @@ def _refer(value: str, *name: str) -> str:
 
 
 def _name_variable(*parts: str) -> str:
-    """A variable keeps its name; anything else is named after the server and its place in it."""
+    """A variable keeps its name; anything else is named after the server and its place."""
     if len(parts) == 1 and _VARIABLE.fullmatch(parts[0]):
         return parts[0]
     name = re.sub(r"[^A-Z0-9]+", "_", "_".join(parts).upper()).strip("_")
@@ -92,7 +92,7 @@ def _hide_in_arg(arg: str, server: str, position: int) -> str:
 
 
 def hide_address(address: str, server: str) -> str:
-    """The address without its credentials, parameters and parts of the path that look secret."""
+    """The address without credentials, parameters and likely secret parts of the path."""
     try:
         parts = urlsplit(address)
     except ValueError:

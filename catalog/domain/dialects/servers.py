@@ -1,4 +1,4 @@
-"""The `mcpServers` part, which all dialects share."""
+"""The `mcpServers` section, which all dialects share."""
 
 import re
 from collections.abc import Mapping
@@ -9,15 +9,9 @@ from catalog.domain.choices import Kind, Transport
 from catalog.domain.connection import why_header_refused
 from catalog.domain.dialects.config import ServerEntry
 from catalog.domain.dialects.keys import name_keys, refuse_misspelt
+from catalog.domain.limits import ADDRESS_CHARS, COMMAND_CHARS
 from catalog.domain.problems import Problems, join_place
-from catalog.domain.values import (
-    BadValueError,
-    name_type,
-    read_choice,
-    read_flag,
-    read_text,
-    read_texts,
-)
+from catalog.domain.values import BadValueError, name_type, read_choice, read_flag, read_text, read_text_list
 
 _TRANSPORTS: Mapping[str, Transport] = {
     "stdio": Transport.STDIO,
@@ -27,8 +21,6 @@ _TRANSPORTS: Mapping[str, Transport] = {
     "streamableHttp": Transport.HTTP,
     "sse": Transport.SSE,
 }
-MAX_COMMAND_CHARS = 1_000
-MAX_URL_CHARS = 2_000
 # Programs disagree on where the host of such an address ends.
 _ODD_IN_URL = re.compile(r"[\x00-\x20\x7f\\]")
 
@@ -41,14 +33,14 @@ _KNOWN_KEYS = (
 
 
 def parse_servers(value: object, problems: Problems) -> tuple[ServerEntry, ...]:
-    """Keys of other programs do not refuse a server, see `find_ignored`; ours in another spelling do."""
+    """Keys of other programs are ignored, see `find_ignored`; our keys in another spelling are refused."""
     servers = problems.read_object("mcpServers", value)
     parsed = (_parse_server(name, entry, problems) for name, entry in servers.items())
     return tuple(server for server in parsed if server)
 
 
 def find_ignored(value: object) -> dict[str, tuple[str, ...]]:
-    """The keys of each server that nothing here reads, by the server's name."""
+    """The keys of each server that we do not read, by the server's name."""
     entries = value.items() if isinstance(value, Mapping) else ()
     unknown = {
         name: name_keys(key for key in entry if key not in _KNOWN_KEYS)
@@ -59,7 +51,7 @@ def find_ignored(value: object) -> dict[str, tuple[str, ...]]:
 
 
 def render_server(server: ServerEntry) -> dict[str, object]:
-    """The entry of one server; only what differs from the defaults is written."""
+    """The entry of one server, without fields at their defaults."""
     entry: dict[str, object] = {}
     if server.transport in {Transport.HTTP, Transport.SSE}:
         entry["type"] = server.transport.value
@@ -108,7 +100,7 @@ def _parse_server(name: str, entry: object, problems: Problems) -> ServerEntry |
         name=name,
         transport=_parse_transport(entry, place, problems),
         command=problems.read(join_place(place, "command"), entry.get("command"), _read_command, ""),
-        args=problems.read(join_place(place, "args"), entry.get("args") or [], read_texts, ()),
+        args=problems.read(join_place(place, "args"), entry.get("args") or [], read_text_list, ()),
         env=_parse_texts(entry, "env", place, problems),
         url=problems.read(join_place(place, "url"), entry.get("url"), _read_url, ""),
         headers=_parse_headers(entry, place, problems),
@@ -140,8 +132,8 @@ def _read_transport(value: object) -> Transport | None:
 
 def _read_command(value: object) -> str:
     command = "" if value is None else read_text(value)
-    if len(command) > MAX_COMMAND_CHARS or "\0" in command:
-        raise BadValueError(f"must have at most {MAX_COMMAND_CHARS:,} characters, none of them NUL")
+    if len(command) > COMMAND_CHARS or "\0" in command:
+        raise BadValueError(f"must have at most {COMMAND_CHARS:,} characters, none of them NUL")
     return command
 
 
@@ -153,7 +145,7 @@ def _read_url(value: object) -> str:
 
 
 def _is_web_address(url: str) -> bool:
-    if len(url) > MAX_URL_CHARS or _ODD_IN_URL.search(url):
+    if len(url) > ADDRESS_CHARS or _ODD_IN_URL.search(url):
         return False
     if url.startswith("${"):
         return True

@@ -1,4 +1,4 @@
-"""Characters that a reader does not see, or that make text look other than it is."""
+"""Finds invisible characters, and those that make text look different from what it is."""
 
 import re
 
@@ -37,5 +37,5 @@ _TAG_BASE = 0xE0000
 
 
 def read_tags(text: str) -> str:
-    """What tag characters spell; a model reads them as the letters they shadow."""
+    """The letters that tag characters spell; a model reads them like ordinary letters."""
     return "".join(chr(ord(tag) - _TAG_BASE) for tag in text if 0x20 <= ord(tag) - _TAG_BASE < 0x7F)

@@ -1,4 +1,4 @@
-"""Looks a whole definition over, once, when it is stored; a server's own texts whenever they are used."""
+"""Marks a whole definition when it is stored, and a server's own texts whenever they are used."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,8 +8,8 @@ from functools import lru_cache
 from catalog.domain.definitions import Definition
 from catalog.domain.limits import MARKING_CHARS, MARKING_FINDS, MARKS_OF_A_DEFINITION
 from catalog.domain.marking.characters import ASCII_CHARACTERS, CHARACTERS, read_tags
+from catalog.domain.marking.confusables import MIXED_WORD, is_confusable, name_odd_letter, write_plainly
 from catalog.domain.marking.encoded import find_encoded
-from catalog.domain.marking.look_alikes import MIXED_WORD, is_look_alike, name_odd_letter, write_plainly
 from catalog.domain.marking.mark import MASK, Mark, MarkKind
 from catalog.domain.marking.texts import Texts
 from catalog.domain.marking.wording import INSTRUCTIONS, MARKUP, Wording
@@ -26,16 +26,16 @@ Finds = Iterator[tuple[MarkKind, int, str]]
 
 
 def mark_definition(definition: Definition, *, is_masked: bool = False) -> tuple[Mark, ...]:
-    """One mark for each kind and field, in the order of the kinds; none for nearly every definition.
+    """At most one mark per kind and field, in the order of the kinds; nearly every definition has none.
 
-    `is_masked` says that secrets were masked in it: otherwise the sign for one is the server's own text.
+    `is_masked` says that secrets were masked in it: otherwise the mask is the server's own text.
     """
     return _mark(Texts(definition.to_wire()), name=definition.name, is_masked=is_masked)
 
 
 @lru_cache(maxsize=KEPT_SERVERS)
 def mark_server(*, title: str = "", version: str = "", instructions: str = "") -> tuple[Mark, ...]:
-    """Marks of what a server says of itself. They are kept nowhere: these texts are few and short."""
+    """Marks of a server's own texts. They are not stored, because these texts are few and short."""
     texts = Texts({"title": title, "version": version, "instructions": instructions})
     return _mark(texts, is_masked=True)
 
@@ -58,9 +58,14 @@ def _mark(texts: Texts, *, name: str = "", is_masked: bool = False) -> tuple[Mar
 
 
 def talks_to_model(text: str) -> bool:
-    """Whether a text would be marked as an instruction, as far as a definition is looked at."""
+    """Whether a text would be marked as an instruction to the model."""
     marks = _mark(Texts({"description": text}))
     return any(mark.kind is MarkKind.INSTRUCTION for mark in marks)
+
+
+def is_marked(text: str) -> bool:
+    """Whether a short text would get any mark."""
+    return bool(_mark(Texts({"description": text})))
 
 
 def _join(one: Mark, other: Mark) -> Mark:
@@ -100,8 +105,8 @@ def _look_at_characters(texts: Texts) -> Finds:
 
 
 def _scan(pattern: re.Pattern[str], text: str, texts: Texts) -> Iterator[re.Match[str]]:
-    """What the pattern finds in the whole, or in a text as long: so much of each field, and of so many
-    fields, that the marks tell of it. A text of nothing but finds would cost ten times more.
+    """The matches of the pattern, limited per field and in the number of fields to what marks can show. A
+    text of nothing but matches would cost ten times more.
     """
     has_group = "found" in pattern.groupindex
     place, field, finds, fields = 0, -1, 0, 0
@@ -119,7 +124,7 @@ def _scan(pattern: re.Pattern[str], text: str, texts: Texts) -> Iterator[re.Matc
 
 
 def _look_at_name(name: str) -> Iterator[Mark]:
-    if is_look_alike(name):
+    if is_confusable(name):
         yield Mark(MarkKind.LOOK_ALIKE, "name", 0, 1, name_odd_letter(name))
 
 
@@ -132,7 +137,7 @@ def _look_at_length(texts: Texts) -> Iterator[Mark]:
 
 
 def _cut(found: str) -> str:
-    """Short, on one line, and without what no database keeps."""
+    """Short, on one line, and without characters that databases refuse."""
     text = found[:FOUND_CHARS]
     text = text if is_storable(text) else _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text)
     text = text.replace("\n", " ")

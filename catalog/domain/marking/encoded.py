@@ -1,4 +1,4 @@
-"""Long stretches of encoded text: a reader cannot tell what they say, a model may."""
+"""Finds long encoded texts, which people cannot read and a model may."""
 
 import re
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ _SMALL, _CAPITAL = re.compile(r"[a-z]"), re.compile(r"[A-Z]")
 
 
 def find_encoded(text: str) -> Iterator[tuple[int, str]]:
-    """Where each begins, and it. Runs without a blank that hold letters and digits, and the same cut into
-    groups of one length by blanks; rulers drawn with one sign are none.
+    """The start and text of each: runs of letters and digits without blanks, and such runs cut into groups of
+    equal length. Lines drawn with one character do not count.
     """
     start, groups, last_end = 0, list[str](), -1
     for run in _RUN.finditer(text):
@@ -34,7 +34,7 @@ def find_encoded(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _join_groups(start: int, groups: list[str]) -> Iterator[tuple[int, str]]:
-    """Groups that are words like any others are rarely of one length, and hold no digits."""
+    """Ordinary words rarely have equal lengths and contain no digits."""
     if len(groups) > 1 and sum(map(len, groups)) >= LEAST_CHARS:
         found = "".join(groups)
         if _is_encoded(found) and _SMALL.search(found) and _CAPITAL.search(found):

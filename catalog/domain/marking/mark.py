@@ -1,4 +1,4 @@
-"""One mark: what was found, in which field, at which place, and what that means in plain words."""
+"""One mark: what was found, in which field and where, and what it means."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 from catalog.domain.limits import MARKING_FINDS
 
-MASK = "•••"  # stands where a secret stood
+MASK = "•••"  # replaces a secret
 
 
 class MarkKind(StrEnum):
@@ -55,7 +55,7 @@ class Mark:
 
     @property
     def others(self) -> str:
-        """How many there are beside the first, in words; empty where there is none."""
+        """How many there are beside the first, as text; empty where there is none."""
         at_least = "at least " if self.count >= MARKING_FINDS else ""
         return f"{at_least}{self.count - 1:,} more" if self.count > 1 else ""
 

@@ -19,7 +19,7 @@ class _Step(NamedTuple):
     depth: int
 
     def down(self, key: object) -> "_Step":
-        """What lies deeper than a reader would follow counts as where it begins."""
+        """Places deeper than a limit are reported at the limit."""
         return self if self.depth == MARKING_PATH_LEVELS else _Step(self, key, self.depth + 1)
 
     def path(self) -> str:

@@ -91,7 +91,7 @@ INSTRUCTIONS: tuple[Wording, ...] = (
     ),
 )
 
-# The two most telling of these in other languages: what came before no longer holds; keep it from the user.
+# The two clearest of these in other languages: ignore what came before; keep it from the user.
 INSTRUCTIONS += (
     # French
     _wording(

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.services.backup import taking
-from catalog.services.changes import COMMAND_LINE
 
 
 class Command(BaseCommand):

@@ -1,4 +1,4 @@
-"""Decide a document: a pure filter, for "policy as code" in somebody's CI."""
+"""`manage.py decide FILE`: decides a document without a database, for "policy as code" in a CI."""
 
 import json
 import sys
@@ -56,5 +56,5 @@ def _write_table(decided: Decided) -> Iterator[str]:
 
 
 def _printable(text: str) -> str:
-    """One line that any terminal takes: a document may hold line breaks and half characters."""
+    """One printable line: a document may contain line breaks and lone surrogates."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

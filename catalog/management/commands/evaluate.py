@@ -37,7 +37,7 @@ class Command(BaseCommand):
 
 
 def _tell_apart(dirs: Sequence[str], named: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """What follows `--ranker` and is no ranker is a folder: the two lists may come in either order."""
+    """Splits folders from rankers, since the two lists may be given in either order."""
     rankers = [name for name in named if name in RANKERS]
     folders = [Path(name) for name in (*dirs, *(name for name in named if name not in RANKERS))]
     if not folders:

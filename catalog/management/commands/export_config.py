@@ -6,10 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.domain.dialects import Dialect
 from catalog.domain.errors import ToolSearchError
+from catalog.domain.policy import DEFAULT_SLUG
 from catalog.services import config
-from catalog.services.changes import COMMAND_LINE
 
 
 class Command(BaseCommand):
@@ -18,7 +19,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         choices = [dialect.value for dialect in Dialect]
         parser.add_argument("--dialect", choices=choices, default=Dialect.PIZZAPI.value)
-        parser.add_argument("--policy", default="default", metavar="SLUG")
+        parser.add_argument("--policy", default=DEFAULT_SLUG, metavar="SLUG")
         parser.add_argument(
             "--secrets", action="store_true", help="include secret values; keep the file safe"
         )

@@ -1,4 +1,4 @@
-"""`manage.py follow [--once]`: keep this node's search index up to date, until stopped or just now."""
+"""`manage.py follow [--once]`: keeps this node's search index up to date."""
 
 import signal
 from argparse import ArgumentParser
@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from catalog.services import following
+from catalog.services import index_follower
 
 
 class Command(BaseCommand):
@@ -16,15 +16,15 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--every", type=float, default=following.LOOK_EVERY_SECONDS, help="seconds between two looks"
+            "--every", type=float, default=index_follower.LOOK_EVERY_SECONDS, help="seconds between two looks"
         )
         parser.add_argument("--once", action="store_true", help="catch up and end")
 
     def handle(self, *, every: float, once: bool, **options: Any) -> None:
         if once:
-            following.Follower().catch_up()
+            index_follower.Follower().catch_up()
             return
         stop = Event()
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, lambda *_: stop.set())
-        following.follow(stop, every_seconds=every)
+        index_follower.follow(stop, every_seconds=every)

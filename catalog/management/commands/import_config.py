@@ -1,4 +1,4 @@
-"""`manage.py import_config FILE`: the config one already has, in any of the three dialects."""
+"""`manage.py import_config FILE`: imports an existing config of any dialect."""
 
 import json
 from argparse import ArgumentParser
@@ -8,12 +8,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from catalog import tasks
+from catalog.access.actors import COMMAND_LINE
 from catalog.domain import dialects
 from catalog.domain.errors import ToolSearchError
 from catalog.domain.json_text import read_json
+from catalog.domain.policy import DEFAULT_SLUG
 from catalog.management.inputs import read_input
-from catalog.services import config, followers
-from catalog.services.changes import COMMAND_LINE
+from catalog.services import config, derived_state
 
 
 class Command(BaseCommand):
@@ -21,7 +22,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file")
-        parser.add_argument("--policy", default="default", metavar="SLUG")
+        parser.add_argument("--policy", default=DEFAULT_SLUG, metavar="SLUG")
         parser.add_argument(
             "--dry-run", action="store_true", help="say what would change, and change nothing"
         )
@@ -29,17 +30,19 @@ class Command(BaseCommand):
 
     def handle(self, *, file: str, policy: str, dry_run: bool, **options: Any) -> None:
         try:
-            parsed = dialects.parse(read_json(read_input(file)))
+            parsed = dialects.parse_config(read_json(read_input(file)))
             plan = config.import_config(
                 config=parsed, policy_slug=policy, actor=COMMAND_LINE, dry_run=dry_run
             )
         except ToolSearchError as error:
             raise CommandError(str(error)) from None
         if not dry_run:
-            followers.bring_up_to_date()
+            derived_state.bring_up_to_date()
             tasks.wake_workers()
         for server, keys in plan.ignored.items():
             self.stderr.write(f"{server}: not read: {', '.join(keys)}")
+        if plan.ignored_keys:
+            self.stderr.write(f"not read: {', '.join(plan.ignored_keys)}")
         if options["json"]:
             self.stdout.write(json.dumps({**asdict(plan), "dry_run": dry_run}, indent=2))
         else:

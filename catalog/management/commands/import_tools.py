@@ -5,12 +5,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.domain.choices import Kind
 from catalog.domain.errors import ToolSearchError
 from catalog.domain.snapshots import parse_snapshot
 from catalog.management.inputs import read_input
-from catalog.services import followers, snapshots
-from catalog.services.changes import COMMAND_LINE
+from catalog.services import derived_state, snapshots
 
 FROM_THE_LINES = "-"
 
@@ -35,7 +35,7 @@ class Command(BaseCommand):
             )
         except ToolSearchError as error:
             raise CommandError(str(error)) from None
-        followers.bring_up_to_date()
+        derived_state.bring_up_to_date()
         for one in imported:
             self._report(one)
 
@@ -45,5 +45,5 @@ class Command(BaseCommand):
             f"{one.server}: {len(stored.added)} added, {len(stored.changed)} changed,"
             f" {len(stored.gone)} gone, {stored.unchanged_count} unchanged, {len(one.rejected)} rejected"
         )
-        for name, why in one.rejected:
-            self.stderr.write(f"{one.server}: {name}: {why}")
+        for rejected in one.rejected:
+            self.stderr.write(f"{one.server}: {rejected.name}: {rejected.why}")

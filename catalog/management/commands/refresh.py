@@ -1,4 +1,4 @@
-"""`manage.py refresh [SERVER…] [--wait]`: ask the workers for a refresh."""
+"""`manage.py refresh [SERVER…] [--wait]`: asks the workers for a refresh."""
 
 import sys
 import time
@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.utils import timezone
@@ -14,7 +15,7 @@ from catalog import tasks
 from catalog.management.progress import ProgressBoard
 from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobKind, JobState
-from catalog.services import followers, jobs, refresh
+from catalog.services import derived_state, jobs, refresh
 
 POLL_SECONDS = 0.2
 WORKERS_ANSWER_WITHIN_SECONDS = 2.0
@@ -34,14 +35,15 @@ class Command(BaseCommand):
         if not wait:
             self.stdout.write(f"asked for {len(requested)} refreshes")
             return
+        bool(settings.ENCRYPTION_KEYS)  # read here: a thread that misses one could not end the command
         self._watch(requested)
-        followers.bring_up_to_date()
+        derived_state.bring_up_to_date()
         failed = self._report(requested)
         if failed:
             sys.exit(1)
 
     def _watch(self, requested: dict[int, str]) -> None:
-        """Jobs that no worker takes soon are done here: the command works without a worker too."""
+        """Runs jobs itself that no worker takes soon, so that the command works without a worker."""
         patience = time.monotonic() + WORKERS_ANSWER_WITHIN_SECONDS
         board = ProgressBoard(sys.stderr, list(requested.values()))
         running: dict[int, Future[None]] = {}
@@ -80,7 +82,7 @@ def _find(names: list[str]) -> list[Server]:
 
 
 def _read_states(requested: dict[int, str]) -> dict[int, str]:
-    """A job that was carried out and found its server unreachable counts as failed."""
+    """The states by server; a job that found its server unreachable counts as failed."""
     states = dict(Job.objects.filter(pk__in=requested).values_list("pk", "state"))
     failed = RefreshRun.objects.filter(job__in=requested).exclude(error_code="").values_list("job", flat=True)
     ended = {pk: JobState.FAILED for pk in failed if pk and states[pk] == JobState.DONE}
@@ -88,7 +90,7 @@ def _read_states(requested: dict[int, str]) -> dict[int, str]:
 
 
 def _left_over() -> list[int]:
-    """Refreshes that no worker takes, and those of a worker that is gone: they may stand in the way."""
+    """Refreshes that no worker takes or whose worker is gone; they would block new ones."""
     now = timezone.now()
     jobs.give_up_exhausted(now=now)
     left = Job.objects.claimable(now=now).filter(kind=JobKind.REFRESH_SERVER)

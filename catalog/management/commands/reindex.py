@@ -1,4 +1,4 @@
-"""`manage.py reindex`: the search index built anew beside the live one, then switched."""
+"""`manage.py reindex`: builds the search index again beside the live one, then switches."""
 
 from typing import Any
 

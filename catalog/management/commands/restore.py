@@ -1,4 +1,4 @@
-"""`manage.py restore FILE`: a backup brought into an empty instance."""
+"""`manage.py restore FILE`: restores a backup into an empty instance."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.domain.errors import ToolSearchError
 from catalog.services.backup import restoring
-from catalog.services.changes import COMMAND_LINE
 
 
 class Command(BaseCommand):

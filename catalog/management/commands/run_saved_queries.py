@@ -1,4 +1,4 @@
-"""`manage.py run_saved_queries`: whether search still finds what it should; ends with 1 where it does not."""
+"""`manage.py run_saved_queries`: checks that search still finds what it should; exits 1 where it does not."""
 
 import json
 import sys
@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from catalog.domain.errors import NotFound
 from catalog.selectors.policies import find_policy
 from catalog.selectors.saved_queries import SavedRow, SavedSet, read_set, sets_in_brief
-from catalog.services import followers, saved_runs
+from catalog.services import derived_state, saved_runs
 
 
 class Command(BaseCommand):
@@ -21,7 +21,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *, policy: str | None, **options: Any) -> None:
-        followers.bring_up_to_date()
+        derived_state.bring_up_to_date()
         slugs = [policy] if policy else [one.slug for one in sets_in_brief()]
         sets = [_run(slug) for slug in slugs]
         if options["json"]:

@@ -1,4 +1,4 @@
-"""`manage.py search QUERY`: what an agent would find, from the shell."""
+"""`manage.py search QUERY`: searches as an agent does, from the shell."""
 
 import json
 from argparse import ArgumentParser
@@ -10,9 +10,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 from catalog.domain.choices import Ranker
 from catalog.domain.errors import ToolSearchError
+from catalog.domain.limits import RESULTS
 from catalog.models import Policy, Tool
 from catalog.search.request import SearchOutcome
-from catalog.services import search
+from catalog.selectors import search
 
 DESCRIPTION_CHARS = 100
 
@@ -24,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("query")
         parser.add_argument("--policy", metavar="SLUG", help="search as its agents do, with its settings")
         parser.add_argument("--ranker", choices=[ranker.value for ranker in Ranker])
-        parser.add_argument("--limit", type=int, metavar="N", help="1 to 50; at most what a policy gives")
+        parser.add_argument("--limit", type=int, metavar="N", help=f"1 to {RESULTS}, within the policy")
         parser.add_argument("--json", action="store_true")
 
     def handle(self, *, query: str, policy: str | None, ranker: str | None, **options: Any) -> None:
@@ -55,8 +56,8 @@ class Command(BaseCommand):
 
 
 def _search(query: str, slug: str | None, ranker: str | None, limit: int | None) -> SearchOutcome:
-    if limit is not None and not 1 <= limit <= 50:
-        raise CommandError("--limit must be from 1 to 50")
+    if limit is not None and not 1 <= limit <= RESULTS:
+        raise CommandError(f"--limit must be from 1 to {RESULTS}")
     if slug is None:
         return search.search_catalog(query=query, ranker=ranker or Ranker.BM25F, limit=limit or 5)
     policy = Policy.objects.filter(slug=slug).first()
@@ -67,7 +68,7 @@ def _search(query: str, slug: str | None, ranker: str | None, limit: int | None)
 
 
 def _read_matches(outcome: SearchOutcome) -> Iterator[dict[str, Any]]:
-    """The hits with what their tools say; a tool that went away since the index was made is left out."""
+    """The hits with their tools; a tool deleted since the index was built is left out."""
     ids = [hit.id for hit in outcome.hits]
     tools = {tool.pk: tool for tool in Tool.objects.filter(pk__in=ids).select_related("server")}
     for hit in outcome.hits:

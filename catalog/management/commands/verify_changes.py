@@ -1,4 +1,4 @@
-"""`manage.py verify_changes`: whether the change record is as it was written."""
+"""`manage.py verify_changes`: checks the signatures of the change record."""
 
 import dataclasses
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from catalog.services import change_seals
+from catalog.services import change_signatures
 
 
 class Command(BaseCommand):
@@ -16,22 +16,22 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true")
-        parser.add_argument("--after", metavar="SEAL", default="", help="a last seal that you kept")
+        parser.add_argument("--after", metavar="SIGNATURE", default="", help="a last signature that you kept")
 
     def handle(self, **options: Any) -> None:
-        verdict = change_seals.verify(after=options["after"].strip())
+        checked = change_signatures.verify(after=options["after"].strip())
         if options["json"]:
-            self.stdout.write(json.dumps(dataclasses.asdict(verdict)))
+            self.stdout.write(json.dumps(dataclasses.asdict(checked)))
         else:
-            self._report(verdict)
-        if verdict.problems:
+            self._report(checked)
+        if checked.problems:
             sys.exit(1)
 
-    def _report(self, verdict: change_seals.Verdict) -> None:
-        for problem in verdict.problems:
+    def _report(self, checked: change_signatures.Verification) -> None:
+        for problem in checked.problems:
             self.stdout.write(problem)
-        if not verdict.problems:
-            self.stdout.write(f"{verdict.sealed:,} changes are as they were recorded")
+        if not checked.problems:
+            self.stdout.write(f"{checked.signed:,} changes are as they were recorded")
         self.stdout.write(
-            f"{verdict.waiting:,} wait for their seal; the last seal is {verdict.last or 'none'}"
+            f"{checked.waiting:,} are not signed yet; the last signature is {checked.last or 'none'}"
         )

@@ -1,6 +1,4 @@
-"""How hits are ordered: `bm25f` by words and meaning, `keyword` and `overlap` for those who come from other
-systems.
-"""
+"""The rankers: `bm25f` by words and meaning, `keyword` and `overlap` as other systems have them."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What every ranker takes and gives."""
+"""Input and output of every ranker."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from catalog.search.arrays import Mask
 from catalog.search.compiled import Compiled
 from catalog.search.meaning import Encoder
 from catalog.search.request import ScorePart
-from catalog.search.terms import Scores
+from catalog.search.term_lookup import Scores
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Rank the tools of a catalog for a text. Rows outside `allowed` (unset: all are in) score nothing;
-    neither need rows that are surely not among the best `count`.
+    """Rank the tools of a catalog for a text. Rows outside `allowed` (None: all) score 0, and so may rows
+    that are certainly not among the best `count`.
     """
 
     compiled: Compiled
@@ -25,9 +25,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """A score a row, 0 where nothing matched. `kept_share` is the ranker's own cutoff, a share of the best
-    score; `inside` are terms it found inside words, which a search for whole words would not; `exact_points`
-    are what it gives a tool whose name the whole query is.
+    """One score per row, 0 where nothing matched. `kept_share` is the ranker's own cutoff, as a share of the
+    best score; `inside` are terms found inside words; `exact_points` is the bonus for a tool whose name is
+    the whole query.
     """
 
     scores: Scores

@@ -1,8 +1,8 @@
-"""The default ranker: BM25F over words, and meaning beside it.
+"""The default ranker: BM25F over words, and similarity of meaning.
 
-The words' evidence is a share: what the words of the query gave a tool, of what the rarest few of them
-could give at most. It counts squared. So a tool that has the words wins clearly, chance hits on single
-words weigh almost nothing, and there the meaning decides.
+The evidence of words is a share: a tool's points, of the most that the rarest few words of the query could
+give. It counts squared. So a tool that has the words wins clearly, chance hits on single words count little,
+and there the meaning decides.
 """
 
 import dataclasses
@@ -17,11 +17,11 @@ from catalog.search.compiled import K1, Compiled
 from catalog.search.meaning import Vectors, shorten
 from catalog.search.ranking.base import Ranking, Task
 from catalog.search.request import ScorePart
-from catalog.search.terms import Rows, Scores
-from catalog.search.words import Run
+from catalog.search.term_lookup import RowNumbers, Scores
+from catalog.search.words import Word
 
 _PART_OF_KNOWN_RUN = 0.5  # `git` and `hub` when `GitHub` is a word of the catalog itself
-_TELLING_WORDS = 5  # no tool has all words of a long request
+_SIGNIFICANT_WORDS = 5  # no tool has all words of a long request
 _MEANING_WEIGHT = np.float32(0.4)
 _MIN_SIMILARITY = np.float32(0.1)
 # A tool that has none of the words needs this much, and this share of the best score: below both, on the
@@ -40,7 +40,7 @@ class WeightedTerm(NamedTuple):
 
 
 def rank(task: Task) -> Ranking:
-    asked = words.telling_runs(task.text)
+    asked = words.significant_words(task.text)
     terms = weigh_terms(task.compiled, asked)
     evidence = _weigh_evidence(task.compiled, terms)
     if task.allowed is not None:
@@ -63,17 +63,17 @@ def rank(task: Task) -> Ranking:
     return Ranking(scores, explain)
 
 
-def weigh_terms(compiled: Compiled, asked: Sequence[Run]) -> list[WeightedTerm]:
+def weigh_terms(compiled: Compiled, asked: Sequence[Word]) -> list[WeightedTerm]:
     """The terms to look up, each once with its greatest weight."""
     chosen: dict[str, WeightedTerm] = {}
-    for run in asked:
-        is_known = run.joined is not None and run.joined in compiled.term_numbers
+    for word in asked:
+        is_known = word.joined is not None and word.joined in compiled.term_numbers
         weight = _PART_OF_KNOWN_RUN if is_known else 1.0
-        for part in run.parts:
+        for part in word.parts:
             for term in part.terms:
                 _choose(chosen, WeightedTerm(term, weight, part.typed))
-        if run.joined is not None:
-            _choose(chosen, WeightedTerm(run.joined, 1.0, run.typed))
+        if word.joined is not None:
+            _choose(chosen, WeightedTerm(word.joined, 1.0, word.typed))
     return list(chosen.values())
 
 
@@ -84,7 +84,7 @@ def _choose(chosen: dict[str, WeightedTerm], candidate: WeightedTerm) -> None:
 
 
 def explain_term(compiled: Compiled, weighted: WeightedTerm, row: int) -> list[ScorePart]:
-    """What a term gave a tool, field by field, before it becomes a share."""
+    """A term's points for a tool by field, before they become a share."""
     found = compiled.postings_of(weighted.term)
     if found is None:
         return []
@@ -97,25 +97,25 @@ def explain_term(compiled: Compiled, weighted: WeightedTerm, row: int) -> list[S
 
 
 def _weigh_evidence(compiled: Compiled, terms: list[WeightedTerm]) -> Scores:
-    """What the words gave each tool, as a share of what the most telling of them could give."""
+    """Each tool's points from words, as a share of what the rarest words could give."""
     rows, gains, limits = [], [], []
     for term, weight, _ in terms:
         found = compiled.postings_of(term)
         if found is None:
-            limits.append(weight * compiled.unknown_rarity)
+            limits.append(weight * compiled.unknown_idf)
             continue
-        limits.append(weight * found.rarity)
+        limits.append(weight * found.idf)
         rows.append(found.rows)
         gains.append(found.impacts if weight == 1 else found.impacts * np.float32(weight))
     if not rows:
         return np.zeros(len(compiled), dtype=np.float32)
     evidence = np.bincount(np.concatenate(rows), np.concatenate(gains), len(compiled))
-    most = (K1 + 1) * math.fsum(sorted(limits)[-_TELLING_WORDS:])
+    most = (K1 + 1) * math.fsum(sorted(limits)[-_SIGNIFICANT_WORDS:])
     return (evidence / max(most, 1e-9)).astype(np.float32)
 
 
 def _add_meaning(task: Task, by_words: Scores) -> Scores:
-    """Short vectors pick the candidates, whole ones judge them; the others score nothing."""
+    """Short vectors pick the candidates, full ones score them; the others score nothing."""
     if task.encoder is None:
         return by_words
     wanted = task.encoder.encode([task.text])
@@ -131,7 +131,7 @@ def _add_meaning(task: Task, by_words: Scores) -> Scores:
     return scores
 
 
-def _pick_candidates(task: Task, wanted: Vectors, by_words: Scores) -> Rows:
+def _pick_candidates(task: Task, wanted: Vectors, by_words: Scores) -> RowNumbers:
     vectors = task.compiled.coarse_vectors
     coarse = vectors @ (shorten(wanted, vectors.shape[1])[0] * _MEANING_WEIGHT)
     coarse += by_words
@@ -144,8 +144,8 @@ def _pick_candidates(task: Task, wanted: Vectors, by_words: Scores) -> Rows:
 
 
 def _find_bar(scores: Scores, count: int) -> float:
-    """A score that `count` tools reach and few more do. Of tools far apart in the order of names only the
-    best is looked at: that is quicker than to look at all, and the bar is never too high.
+    """A score that `count` tools reach and few more do, from the maxima of blocks of rows: faster than
+    sorting all scores, and never too high.
     """
     width = len(scores) // _FOLDS
     if not 0 < count <= width:

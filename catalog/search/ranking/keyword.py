@@ -1,4 +1,6 @@
-"""Points for keywords found inside names and texts: a name that is the keyword, or holds it, weighs most."""
+"""The `keyword` ranker: points for keywords in names and texts; a name that is or contains the keyword counts
+most.
+"""
 
 import re
 from collections import Counter

@@ -1,5 +1,5 @@
-"""Shared terms: three points in the name, else one in the description; a query that is the name wins by
-far.
+"""The `overlap` ranker: three points for a term in the name, else one in the description; a query equal to
+the name wins by far.
 """
 
 from collections import Counter

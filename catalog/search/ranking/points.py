@@ -1,4 +1,4 @@
-"""The shared part of the rankers that award fixed points for texts that contain a term."""
+"""Shared by the rankers that award fixed points for texts that contain a term."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from catalog.search.stopwords import STOP_WORDS
 
 @dataclass(frozen=True, slots=True)
 class Award:
-    """What one term gives each tool that has it in one field."""
+    """The points of one term for each tool that has it in one field."""
 
     term: str
     field: str
@@ -24,7 +24,7 @@ class Award:
 def sum_awards(
     task: Task, awards: Sequence[Award], *, kept_share: float = 0.0, exact_points: float = 0.0
 ) -> Ranking:
-    """Of a query with other words too, stop words alone find nothing."""
+    """Stop words alone find nothing in a query that has other words."""
     scores = np.zeros(len(task.compiled), dtype=np.float32)
     useful: set[str] = set()
     for award in awards:

@@ -1,1 +1,1 @@
-"""One file that holds the whole instance, taken while it runs and brought back into an empty one."""
+"""Backups: the whole instance in one file, taken while it runs, restored into an empty one."""

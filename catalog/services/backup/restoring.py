@@ -1,4 +1,4 @@
-"""Brings a backup into an empty instance: all of it, or nothing."""
+"""Restores a backup into an empty instance, all or nothing."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -11,12 +11,14 @@ from django.core.exceptions import ValidationError
 from django.core.management.color import no_style
 from django.db import DataError, IntegrityError, connection, transaction
 
-from catalog.access import Role
-from catalog.domain.backup_file import BackupReader, Header, Row, TableLine, open_backup
+from catalog import process_memory
+from catalog.access import actors
+from catalog.access.roles import Role
+from catalog.domain.backup_file import BackupReader, BackupRow, Header, TableLine, open_backup
 from catalog.domain.errors import Conflict, InvalidInput
 from catalog.models import Server
 from catalog.sealing import SealBroken
-from catalog.services import changes, connections, decisions, reindex, search
+from catalog.services import connections, decisions, reindex
 from catalog.services.backup import tables
 
 logger = logging.getLogger(__name__)
@@ -25,8 +27,8 @@ WRITE_AT_ONCE_ROWS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
-    """`locked_servers` have secrets that this instance's encryption keys do not open."""
+class RestoredBackup:
+    """`locked_servers` have secrets that this instance's encryption keys do not decrypt."""
 
     made_at: str
     rows: int
@@ -34,30 +36,37 @@ class Restored:
     keys_are_valid: bool
 
 
-def restore_backup(*, file: Path, actor: changes.Actor) -> Restored:
+def restore_backup(*, file: Path, actor: actors.Actor) -> RestoredBackup:
     """Returns when the index and the decisions have followed.
 
     Raises Conflict where there are data already or another version made the file, InvalidInput for a file
     that is damaged or no backup.
     """
-    changes.require(actor, Role.ADMIN)
+    actors.require(actor, Role.ADMIN)
     with open_backup(file) as backup:
         _refuse_other_version(backup.header)
+        _require_keys()
         try:
             rows = _fill(backup)
         except (TypeError, ValueError, KeyError, ValidationError, DataError, IntegrityError) as problem:
             logger.debug("restore failed", exc_info=problem)
             raise InvalidInput.at(str(file), "is damaged: a row does not fit its table") from None
-    search.forget()
+    process_memory.reset()
     decisions.bring_up_to_date()
     reindex.rebuild()
     logger.info("%s restored %s rows of the backup made at %s", actor.label, rows, backup.header.made_at)
-    return Restored(
+    return RestoredBackup(
         made_at=backup.header.made_at,
         rows=rows,
         locked_servers=_find_locked(),
         keys_are_valid=_knows_secret(backup.header.key_check),
     )
+
+
+def _require_keys() -> None:
+    """Made now where this instance has none: once there are rows that need them they would count as lost."""
+    for key in (settings.SECRET_KEY, settings.ENCRYPTION_KEYS):
+        bool(key)
 
 
 def _refuse_other_version(header: Header) -> None:
@@ -88,17 +97,17 @@ def _fill(backup: BackupReader) -> int:
 
 
 def _refuse_data(kept: dict[str, tables.Model]) -> None:
-    """What migrations put there does not count; whatever somebody entered does."""
+    """Rows that migrations create do not count."""
     for label, model in kept.items():
-        if label not in tables.THERE_FROM_THE_START and tables.all_rows(model).exists():
+        if label not in tables.SEEDED and tables.all_rows(model).exists():
             raise Conflict(
                 f"this instance has data already ({label});"
                 " restore into an empty one, migrated and never started"
             )
 
 
-def _by_table(backup: BackupReader) -> Iterator[tuple[TableLine, Iterator[Row]]]:
-    """Each table with its rows, which must be read before the next table is asked for."""
+def _by_table(backup: BackupReader) -> Iterator[tuple[TableLine, Iterator[BackupRow]]]:
+    """Each table with its rows, which must be consumed before the next table."""
     lines = backup.lines()
     table = next(lines, None)
     while table is not None:
@@ -109,7 +118,9 @@ def _by_table(backup: BackupReader) -> Iterator[tuple[TableLine, Iterator[Row]]]
         table = following[0] if following else None
 
 
-def _rows_until_next(lines: Iterator[TableLine | Row], following: list[TableLine]) -> Iterator[Row]:
+def _rows_until_next(
+    lines: Iterator[TableLine | BackupRow], following: list[TableLine]
+) -> Iterator[BackupRow]:
     for line in lines:
         if isinstance(line, TableLine):
             following.append(line)
@@ -117,7 +128,7 @@ def _rows_until_next(lines: Iterator[TableLine | Row], following: list[TableLine
         yield line
 
 
-def _fill_table(kept: dict[str, tables.Model], table: TableLine, rows: Iterator[Row]) -> int:
+def _fill_table(kept: dict[str, tables.Model], table: TableLine, rows: Iterator[BackupRow]) -> int:
     model = kept.pop(table.table)
     if table.columns != tables.columns_of(model):
         raise ValueError(f"{table.table} has other columns")
@@ -132,7 +143,7 @@ def _fill_table(kept: dict[str, tables.Model], table: TableLine, rows: Iterator[
 
 
 def _insert_sql(model: tables.Model) -> str:
-    """Written out, because the ORM would set anew the times that rows were made and changed at."""
+    """Plain SQL, because the ORM would overwrite automatic timestamps."""
     fields = model._meta.concrete_fields
     columns = ", ".join(_quoted(field.column) for field in fields)
     places = ", ".join("%s" for _ in fields)
@@ -145,7 +156,7 @@ def _quoted(name: str | None) -> str:
 
 
 def _reset_sequences() -> None:
-    """Rows came with their ids: the next one made here must come after them."""
+    """Rows were inserted with their ids: sequences must continue after them."""
     statements: Iterable[str] = connection.ops.sequence_reset_sql(
         no_style(), list(tables.kept_models().values())
     )
@@ -155,7 +166,7 @@ def _reset_sequences() -> None:
 
 
 def _knows_secret(check: str) -> bool:
-    """Whether the keys in the backup were made under a `SECRET_KEY` that counts here."""
+    """Whether the backup's keys were hashed under a `SECRET_KEY` that is valid here."""
     secrets = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
     return check in {tables.key_check(secret) for secret in secrets}
 

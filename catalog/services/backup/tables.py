@@ -1,4 +1,4 @@
-"""Which tables a backup holds, and how their values become JSON and values again."""
+"""The tables in a backup, and the conversion of their values to JSON and back."""
 
 import base64
 from collections.abc import Mapping
@@ -16,35 +16,35 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils.crypto import salted_hmac
 from django.utils.duration import duration_iso_string
 
-# Migrations make these two anew, with ids of their own: rows that name one name it in words.
-NAMED_IN_WORDS = (ContentType, Permission)
-# Signs of life of programs that are gone, and browsers that shall sign in again.
-OF_THE_MOMENT = frozenset(
+# Migrations create these rows with ids of their own: other tables refer to them by natural key.
+NATURAL_KEYS = (ContentType, Permission)
+# Heartbeats and leases of programs that are gone, and sign-ins that shall not be restored.
+EPHEMERAL = frozenset(
     {"sessions.session", "catalog.heartbeat"}
     | {"toolsearch_site.lease", "toolsearch_site.node", "toolsearch_site.signincount"}
 )
-# What migrations and a scheduler write before anybody has entered anything.
-THERE_FROM_THE_START = frozenset(
+# Tables that migrations and a scheduler fill in a new instance.
+SEEDED = frozenset(
     {"auth.group", "catalog.catalogversion", "catalog.policy", "catalog.modelsupport"}
     | {"catalog.decidedlist", "catalog.job"}
 )
 
 Model = type[models.Model]
-Field: TypeAlias = "models.Field[Any, Any]"
+ModelField: TypeAlias = "models.Field[Any, Any]"
 
 
 def kept_models() -> dict[str, Model]:
-    """Every table but those of the moment, by label: also one that was added yesterday."""
+    """Every table except ephemeral ones, by label, so that new tables are included by default."""
     found = {
         model._meta.label_lower: model
         for model in apps.get_models(include_auto_created=True)
-        if model._meta.managed and not model._meta.proxy and model not in NAMED_IN_WORDS
+        if model._meta.managed and not model._meta.proxy and model not in NATURAL_KEYS
     }
-    return {label: found[label] for label in sorted(found) if label not in OF_THE_MOMENT}
+    return {label: found[label] for label in sorted(found) if label not in EPHEMERAL}
 
 
 def all_rows(model: Model) -> "models.QuerySet[Any]":
-    """Past the model's own manager, which may leave rows out."""
+    """Bypasses the model's manager, which may hide rows."""
     return models.QuerySet(model)
 
 
@@ -53,19 +53,19 @@ def columns_of(model: Model) -> list[str]:
 
 
 def applied_migrations() -> list[str]:
-    """What the tables' shape comes from: two instances with the same have the same tables."""
+    """Two instances with the same migrations have the same tables."""
     applied = MigrationRecorder(connection).applied_migrations()
     return sorted(f"{app}.{name}" for app, name in applied if app in apps.app_configs)
 
 
 def key_check(secret: str | None = None) -> str:
-    """Of `SECRET_KEY`, unless another is given."""
+    """A check value of `SECRET_KEY`, or of another key."""
     made = salted_hmac("toolsearch.backup", "key check", secret=secret, algorithm="sha256")
     return made.hexdigest()[:16]
 
 
 class Codec:
-    """Values of one table's columns. Reads the ids of what is named in words once."""
+    """Converts the columns of one table. Reads the ids of natural keys once."""
 
     def __init__(self, model: Model) -> None:
         self.fields = model._meta.concrete_fields
@@ -74,20 +74,20 @@ class Codec:
         return [self._encode(field, value) for field, value in zip(self.fields, values, strict=True)]
 
     def decode(self, row: list[Any]) -> list[Any]:
-        """Values as the database takes them. Raises ValueError, ValidationError or KeyError for others."""
+        """Values for the database. Raises ValueError, ValidationError or KeyError for invalid ones."""
         return [
             field.get_db_prep_save(self._decode(field, value), connection)
             for field, value in zip(self.fields, row, strict=True)
         ]
 
-    def _encode(self, field: Field, value: Any) -> Any:
+    def _encode(self, field: ModelField, value: Any) -> Any:
         if value is None or isinstance(field, models.JSONField):
             return value
         if words := self._words.get(_target(field)):
             return words[value]
         return _plain(value)
 
-    def _decode(self, field: Field, value: Any) -> Any:
+    def _decode(self, field: ModelField, value: Any) -> Any:
         if value is None or isinstance(field, models.JSONField):
             return value
         if ids := self._ids.get(_target(field)):
@@ -97,14 +97,14 @@ class Codec:
     @cached_property
     def _words(self) -> Mapping[Model | None, Mapping[int, str]]:
         named = {_target(field) for field in self.fields}
-        return {model: _read_words(model) for model in NAMED_IN_WORDS if model in named}
+        return {model: _read_words(model) for model in NATURAL_KEYS if model in named}
 
     @cached_property
     def _ids(self) -> Mapping[Model | None, Mapping[str, int]]:
         return {model: {word: pk for pk, word in words.items()} for model, words in self._words.items()}
 
 
-def _target(field: Field) -> Model | None:
+def _target(field: ModelField) -> Model | None:
     return field.related_model if isinstance(field, models.ForeignKey) else None
 
 
@@ -119,7 +119,7 @@ def _read_words(model: Model) -> dict[int, str]:
 
 
 def _plain(value: Any) -> Any:
-    """Whole, to the microsecond: Django's own encoder cuts times to milliseconds."""
+    """To the microsecond: Django's own encoder cuts times to milliseconds."""
     match value:
         case datetime() | date() | time():
             return value.isoformat()

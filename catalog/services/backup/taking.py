@@ -1,4 +1,4 @@
-"""Takes a backup of a running instance: one moment of it, whatever is written meanwhile."""
+"""Takes a consistent backup of a running instance."""
 
 import os
 import tempfile
@@ -11,9 +11,9 @@ from typing import IO
 from django.db import connection, transaction
 from django.utils import timezone
 
-from catalog.access import Role
+from catalog.access import actors
+from catalog.access.roles import Role
 from catalog.domain.backup_file import BackupWriter, Header, TableLine
-from catalog.services import changes
 from catalog.services.backup import tables
 
 READ_AT_ONCE_ROWS = 2000
@@ -26,9 +26,9 @@ class Taken:
     packed_bytes: int
 
 
-def take_backup(*, file: Path, actor: changes.Actor) -> Taken:
-    """Write the file whole or not at all, readable by its owner only. Raises OSError where it cannot be."""
-    changes.require(actor, Role.ADMIN)
+def take_backup(*, file: Path, actor: actors.Actor) -> Taken:
+    """Write the file atomically, readable by its owner only. Raises OSError where that fails."""
+    actors.require(actor, Role.ADMIN)
     kept = tables.kept_models()
     with _private_file(file) as packed, _one_moment():
         header = Header(timezone.now().isoformat(), tables.applied_migrations(), tables.key_check())
@@ -36,7 +36,7 @@ def take_backup(*, file: Path, actor: changes.Actor) -> Taken:
         for label, model in kept.items():
             writer.begin_table(TableLine(label, tables.columns_of(model)))
             _write_rows(writer, model)
-        writer.seal()
+        writer.write_checksum()
     return Taken(tables=len(kept), rows=writer.rows, packed_bytes=file.stat().st_size)
 
 
@@ -49,7 +49,7 @@ def _write_rows(writer: BackupWriter, model: tables.Model) -> None:
 
 @contextmanager
 def _one_moment() -> Iterator[None]:
-    """A transaction that sees one state of the database, and keeps no writer waiting."""
+    """A transaction that sees one state of the database and blocks no writer."""
     if connection.vendor == "sqlite":
         # Ours are immediate and would hold the writers back; in write-ahead mode a reader's does not.
         with connection.cursor() as cursor:
@@ -67,7 +67,7 @@ def _one_moment() -> Iterator[None]:
 
 @contextmanager
 def _private_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file beside the path that takes its place at the end; on a failure the path is left as it was."""
+    """A temporary file that replaces the path at the end; on failure the path stays as it was."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.models import Change, Job, Policy, Server, Tool
 from catalog.services import policies, undo
-from catalog.services.changes import COMMAND_LINE
 from catalog.services.connections import read_connection
-from tests.rows import make_run, make_server
+from tests.harness.rows import make_run, make_server
 from tests.sessions.api.calling import Agent, fill_catalog, follow, make_agent
 
 pytestmark = pytest.mark.django_db
@@ -154,6 +154,25 @@ class TestServers:
         assert shown["items"][0]["settings"] is None
         assert (shown["items"][0]["tools"], shown["items"][0]["status"]) == (1, "waiting")
 
+    def test_agents_are_not_told_what_went_wrong(self, admin: Agent, narrow: Agent) -> None:
+        Server.objects.filter(name="slack").update(last_error="nobody answers at 10.0.0.7")
+        assert admin.read("/servers/slack")["last_error"] == "nobody answers at 10.0.0.7"
+        assert narrow.read("/servers/slack")["last_error"] == ""
+        assert narrow.read("/servers")["items"][0]["last_error"] == ""
+
+    def test_one_server_has_every_field_and_its_description(self, admin: Agent, narrow: Agent) -> None:
+        Server.objects.filter(name="slack").update(description="Messages and channels.")
+        shown = admin.read("/servers/slack")
+        assert shown.keys() == {
+            *("name", "address", "kind", "transport", "enabled", "description", "deferLoading", "status"),
+            *("tools", "tokens", "last_refreshed_at", "last_error", "settings"),
+        }
+        assert (
+            shown["description"] == narrow.read("/servers/slack")["description"] == "Messages and channels."
+        )
+        sent = admin.call("PATCH", "/servers/slack", {"description": "Other words."})
+        assert (sent.status_code, sent.json()["description"]) == (200, "Messages and channels.")
+
     def test_admin_sets_how_often_a_server_is_asked(self, admin: Agent) -> None:
         made = {"name": "api", "url": "https://mcp.test/", "refreshIntervalSeconds": 60}
         assert admin.post("/servers", made, status=201)["settings"]["refreshIntervalSeconds"] == 60
@@ -219,6 +238,30 @@ class TestServers:
         assert (made["transport"], made["tools"]) == ("snapshot", 1)
         follow()
         assert admin.read("/tools/mcp__own__wave")["server"] == "own"
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            {"name": 5},
+            {"description": "no name"},
+            {"name": "wave", "description": 5},
+            {"name": "wave", "inputSchema": {"type": "object", "properties": {"n": {"type": 7}}}},
+            {"name": "fine"},
+        ],
+    )
+    def test_definition_that_cannot_be_used_is_named(self, admin: Agent, bad: dict[str, Any]) -> None:
+        for method, path, body in (("POST", "/servers", {"name": "own"}), ("PATCH", "/servers/slack", {})):
+            refused = admin.call(method, path, {**body, "tools": [{"name": "fine"}, bad]})
+            assert refused.status_code == 422
+            assert [error["place"] for error in refused.json()["errors"]] == ["tools[1]"]
+        assert not Server.objects.filter(name="own").exists()
+        assert not Tool.objects.filter(name="fine").exists()
+
+    def test_of_many_bad_definitions_the_first_are_named(self, admin: Agent) -> None:
+        refused = admin.call("POST", "/servers", {"name": "own", "tools": [{}] * 1000})
+        errors = refused.json()["errors"]
+        assert (errors[0]["place"], errors[-2]["place"]) == ("tools[0]", "tools[99]")
+        assert errors[-1] == {"place": "tools", "message": "900 more cannot be used"}
 
     def test_snapshot_that_gets_an_address_keeps_what_was_set(self, admin: Agent) -> None:
         admin.post(

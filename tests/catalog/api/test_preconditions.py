@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.domain.choices import Loading
 from catalog.models import ModelSupport, Policy, Server, Tool
 from catalog.models.model_support import Provider
 from catalog.services import bulk, model_support, policies, servers, tool_settings
-from catalog.services.changes import COMMAND_LINE
 from tests.sessions.api.calling import Agent, fill_catalog, follow, make_agent
 
 pytestmark = pytest.mark.django_db
@@ -88,7 +88,7 @@ def test_outdated_edit_changes_nothing_and_is_told_what_changed(admin: Agent, su
     problem = refused.json()
     ((field, value),) = theirs.items()
     assert [(one["field"], one["value"], one["by"]) for one in problem["changed"]] == [
-        (field, value, f"key tester ({admin.key.prefix})")
+        (field, value, f"key tester #{admin.key.pk}")
     ]
     assert problem["changed"][0]["at"]
     assert field in problem["detail"]
@@ -126,7 +126,7 @@ def test_secret_that_changed_is_named_and_not_told(admin: Agent) -> None:
     refused = admin.call("PATCH", "/servers/web", {"enabled": False}, If_Match=tag)
     assert refused.status_code == 412
     (told,) = refused.json()["changed"]
-    assert (told["field"], told["by"]) == ("headers", f"key tester ({admin.key.prefix})")
+    assert (told["field"], told["by"]) == ("headers", f"key tester #{admin.key.pk}")
     assert "value" not in told
     assert SECRET not in refused.content.decode()
 
@@ -170,7 +170,7 @@ def test_patch_of_a_model_takes_its_window_away_and_nothing_else(admin: Agent) -
     admin.call("PATCH", path, {"context_window": 5})
     body = {"name_pattern": None, "provider": None, "hosted_search": None, "context_window": None}
     assert admin.call("PATCH", path, body).status_code == 200
-    assert model_support.describe(ModelSupport.objects.get())["name_pattern"] == "m*"
+    assert model_support.describe_model(ModelSupport.objects.get())["name_pattern"] == "m*"
     assert ModelSupport.objects.get().context_window is None
     assert admin.call("PATCH", path, {"pattern": "x"}).status_code == 422
     assert admin.call("PATCH", "/models/999999", {}).status_code == 404

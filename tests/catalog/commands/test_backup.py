@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,9 +14,8 @@ from typing import Any, Protocol
 import pytest
 
 from catalog.sealing import derive_key
-from tests.instance import ROOT, own_database
-
-pytestmark = pytest.mark.slow
+from tests.harness.commands import run_command
+from tests.harness.instance import own_database
 
 CANARY = "canary-5b1d02"
 SECRET = "the same for both " * 3
@@ -25,19 +23,19 @@ FILL = f"""
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
-from catalog.access import Role
+from catalog.access.roles import Role
 from catalog.domain import dialects
 from catalog.models import Server
-from catalog.services import change_seals, config, demo, followers
-from catalog.services.changes import COMMAND_LINE
+from catalog.services import change_signatures, config, demo, derived_state
+from catalog.access.actors import COMMAND_LINE
 from sessions.models import LoadedTool, SearchEvent, Snapshot
 from django.utils import timezone
-from sessions.services import keys
-from tests.rows import make_job, make_run, make_session, make_user
+from catalog.services import keys
+from tests.harness.rows import make_job, make_run, make_session, make_user
 demo.load_demo()
 entry = {{"command": "tool-server", "env": {{"TOKEN": "{CANARY}"}}}}
-config.import_config(config=dialects.parse({{"mcpServers": {{"planted": entry}}}}), policy_slug="default",
-                     actor=COMMAND_LINE)
+planted = dialects.parse_config({{"mcpServers": {{"planted": entry}}}})
+config.import_config(config=planted, policy_slug="default", actor=COMMAND_LINE)
 admin = make_user(Role.ADMIN, username="ada")
 admin.user_permissions.set(Permission.objects.order_by("-pk")[:2])
 Group.objects.get(name="editor").permissions.add(Permission.objects.latest("pk"))
@@ -51,8 +49,8 @@ SearchEvent.objects.create(session=session, at=timezone.now(), turn=1, query="q"
 Snapshot.objects.create(session=session, turn=1, search_tool_name="s", was_active=True, loaded=[["a", 1]])
 make_run(server=Server.objects.get(name="planted"), rejected=[{{"name": "x"}}])
 make_job(kind="refresh_server", state="running", held_by="a worker", held_until=timezone.now())
-followers.bring_up_to_date()
-change_seals.seal_new()
+derived_state.bring_up_to_date()
+change_signatures.sign_new()
 """
 # Every table by the ORM's own reading: nothing of the backup's code, and the same on every database.
 SHOW = """
@@ -75,8 +73,8 @@ from pathlib import Path
 from django.db import connection
 from catalog.domain.backup_file import BackupWriter
 from catalog.services.backup import taking
-from catalog.services.changes import COMMAND_LINE
-from tests.rows import make_change, make_server
+from catalog.access.actors import COMMAND_LINE
+from tests.harness.rows import make_change, make_server
 begin = BackupWriter.begin_table
 def write():
     server = make_server()
@@ -94,7 +92,6 @@ taking.take_backup(file=Path({path!r}), actor=COMMAND_LINE)
 FILLED = {
     "admin.logentry",
     "agent_sessions.agentsession",
-    "agent_sessions.apikey",
     "agent_sessions.loadedtool",
     "agent_sessions.searchevent",
     "agent_sessions.snapshot",
@@ -103,6 +100,7 @@ FILLED = {
     "auth.user",
     "auth.user_groups",
     "auth.user_user_permissions",
+    "catalog.apikey",
     "catalog.catalogversion",
     "catalog.change",
     "catalog.decidedlist",
@@ -135,15 +133,7 @@ class Place:
         }
         if self.database_url:
             environment["DATABASE_URL"] = self.database_url
-        return subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        return run_command(*arguments, environment=environment)
 
     def run(self, *arguments: str, **variables: str) -> str:
         done = self.manage(*arguments, **variables)
@@ -178,7 +168,6 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakePlace]:
     """Makes migrated, empty instances: on the run's own database, or on SQLite."""
     migrated = Place(tmp_path_factory.mktemp("migrated"), None)
     migrated.run("migrate", "--verbosity", "0")
-    (migrated.data / "encryption.key").unlink()
     with ExitStack() as stack:
 
         def make(*, on_sqlite: bool) -> Place:
@@ -233,6 +222,7 @@ def test_every_table_is_equal_to_the_moment_the_backup_began(world: World, resto
             assert after[label] == rows, label
 
 
+@pytest.mark.slow
 def test_restored_instance_goes_on(restored: list[Place]) -> None:
     """Searches answer, index and decisions are not behind, and ids go on after those that came."""
     place = restored[-1]
@@ -242,7 +232,7 @@ def test_restored_instance_goes_on(restored: list[Place]) -> None:
 from catalog.models import Server
 from catalog.selectors.decisions import count_behind
 from catalog.services import reindex
-from tests.rows import make_change, make_server
+from tests.harness.rows import make_change, make_server
 last = Server.objects.latest("pk").pk
 assert make_server().pk > last and make_change().pk
 print(count_behind(), reindex._known_version() >= reindex._searched_version())
@@ -250,15 +240,17 @@ print(count_behind(), reindex._known_version() >= reindex._searched_version())
     assert place.shell(script).split() == ["0", "True"]
 
 
+@pytest.mark.slow
 def test_seals_of_the_change_record_hold_wherever_it_went(world: World, restored: list[Place]) -> None:
     """Also where another kind of database spells its numbers in another way."""
     key = derive_key(SECRET) if world.filled.database_url else world.filled.key_file
     for place in (world.filled, *restored):
         verdict = json.loads(place.run("verify_changes", "--json", TOOLSEARCH_ENCRYPTION_KEY=key))
         assert verdict["problems"] == []
-        assert verdict["sealed"] > 5
+        assert verdict["signed"] > 5
 
 
+@pytest.mark.slow
 def test_file_is_private_and_holds_no_secret_and_no_key(world: World) -> None:
     assert world.backup.stat().st_mode & 0o777 == 0o600
     content = gzip.decompress(world.backup.read_bytes()).decode()
@@ -269,6 +261,7 @@ def test_file_is_private_and_holds_no_secret_and_no_key(world: World) -> None:
     assert "the same for both" not in content
 
 
+@pytest.mark.slow
 class TestRefuses:
     def test_over_data_and_changes_nothing(self, world: World) -> None:
         before = world.filled.tables()
@@ -312,6 +305,7 @@ class TestRefuses:
         assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_wrong_keys_are_told(world: World, places: MakePlace) -> None:
     place = places(on_sqlite=True)
     done = place.manage("restore", str(world.backup), SECRET_KEY="another one, just as long as the first")
@@ -320,6 +314,7 @@ def test_wrong_keys_are_told(world: World, places: MakePlace) -> None:
     assert "API keys do not work" in done.stderr
 
 
+@pytest.mark.slow
 def test_failed_backup_leaves_the_last_one(world: World, tmp_path: Path) -> None:
     path = tmp_path / "kept.backup"
     path.write_text("the last one")
@@ -327,9 +322,9 @@ def test_failed_backup_leaves_the_last_one(world: World, tmp_path: Path) -> None
 from pathlib import Path
 from catalog.domain.backup_file import BackupWriter
 from catalog.services.backup import taking
-from catalog.services.changes import COMMAND_LINE
+from catalog.access.actors import COMMAND_LINE
 def fail(self): raise OSError(28, "No space left on device")
-BackupWriter.seal = fail
+BackupWriter.write_checksum = fail
 taking.take_backup(file=Path({str(path)!r}), actor=COMMAND_LINE)
 """
     done = world.filled.manage("shell", "--verbosity", "0", "--command", script)

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from catalog.models import Server, Tool
 from catalog.search import generations
-from tests.rows import make_server
+from tests.harness.rows import make_server
 
 pytestmark = pytest.mark.django_db
 

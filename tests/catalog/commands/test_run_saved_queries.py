@@ -6,10 +6,10 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.models import Policy
 from catalog.services import policies, saved_queries
-from catalog.services.changes import COMMAND_LINE
-from tests.rows import make_policy, make_server, make_tool
+from tests.harness.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 

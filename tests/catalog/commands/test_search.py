@@ -6,8 +6,8 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from catalog.services import followers
-from tests.rows import make_policy, make_server, make_tool
+from catalog.services import derived_state
+from tests.harness.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -17,7 +17,7 @@ def catalog() -> None:
     make_tool(server=make_server(name="github"), name="create_issue", description="Open a new issue.")
     make_tool(server=make_server(name="slack"), name="send_message", description="Post to a channel.")
     make_policy(slug="chat", visible=["slack/*"])
-    followers.bring_up_to_date()
+    derived_state.bring_up_to_date()
 
 
 def run(*arguments: str) -> str:
@@ -46,7 +46,7 @@ def test_policy_shows_only_its_tools() -> None:
 def test_policy_gives_no_more_than_it_gives_an_agent() -> None:
     make_tool(server=make_server(name="mail"), name="send_mail", description="Send a message by mail.")
     make_policy(slug="terse", max_results=1)
-    followers.bring_up_to_date()
+    derived_state.bring_up_to_date()
     assert len(run("send message", "--policy", "terse", "--limit", "50").splitlines()) == 1
     assert len(run("send message", "--limit", "50").splitlines()) == 2
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.domain.approvals import held_by, judge, newly_held
+from catalog.domain.approvals import approval_after, held_by, newly_held
 from catalog.domain.choices import Approval, Quarantine
 from catalog.domain.decide import decide, locked_tools, visible_tools
 from catalog.domain.document import parse_document
@@ -29,7 +29,7 @@ approvals = st.lists(st.sampled_from(Approval), min_size=12, max_size=12)
     ],
 )
 def test_standing(digest: str, baseline: str, is_approved: bool, expected: Approval) -> None:
-    assert judge(digest=digest, baseline=baseline, is_approved=is_approved) is expected
+    assert approval_after(digest=digest, baseline=baseline, is_approved=is_approved) is expected
 
 
 @pytest.mark.parametrize(

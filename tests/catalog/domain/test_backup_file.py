@@ -20,7 +20,7 @@ def write(path: Path, *rows: list[object]) -> Path:
         writer.begin_table(TABLE)
         for row in rows:
             writer.add(row)
-        writer.seal()
+        writer.write_checksum()
     return path
 
 

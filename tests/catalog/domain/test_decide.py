@@ -4,7 +4,7 @@ from typing import Any, cast
 import pytest
 
 from catalog.domain.choices import Kind, Loading, Mode, Outcome, Reason, ThresholdUnit
-from catalog.domain.decide import decide, decide_one, explain, prepare
+from catalog.domain.decide import decide, decide_one, explain_decision, prepare_rules
 from catalog.domain.facts import SessionFacts
 from catalog.domain.policy import Policy
 from catalog.domain.rules import RULES
@@ -186,8 +186,10 @@ def test_a_mode_that_no_rule_knows_loads() -> None:
 
 def test_explaining_lists_every_rule_that_applies_in_order() -> None:
     tool = make_tool(server_defers=True, always_load=True)
-    situation = prepare(Policy(never_defer=("create_*",)), Measure(ThresholdUnit.CHARS, 0, 0, over=False))
-    reasons = [rule.reason for rule in explain(tool, situation)]
+    situation = prepare_rules(
+        Policy(never_defer=("create_*",)), Measure(ThresholdUnit.CHARS, 0, 0, over=False)
+    )
+    reasons = [rule.reason for rule in explain_decision(tool, situation)]
     assert reasons == [Reason.NEVER_DEFER, Reason.SERVER_DEFER, Reason.META_ALWAYS_LOAD, Reason.MODE_ALWAYS]
     assert decide_one(tool, situation).reason == reasons[0]
 
@@ -195,8 +197,8 @@ def test_explaining_lists_every_rule_that_applies_in_order() -> None:
 def test_explaining_a_failure_ends_in_uncertain() -> None:
     broken = make_tool()
     object.__setattr__(broken, "tool", None)
-    situation = prepare(Policy(never_defer=("[z]",)), Measure(ThresholdUnit.CHARS, 0, 0, over=False))
-    assert [rule.reason for rule in explain(broken, situation)] == [Reason.UNCERTAIN]
+    situation = prepare_rules(Policy(never_defer=("[z]",)), Measure(ThresholdUnit.CHARS, 0, 0, over=False))
+    assert [rule.reason for rule in explain_decision(broken, situation)] == [Reason.UNCERTAIN]
 
 
 def test_the_answer_has_the_contracts_shape() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from catalog.domain.choices import Transport
-from catalog.domain.dialects import Dialect, ServerEntry, is_reference, render
+from catalog.domain.dialects import Dialect, ServerEntry, is_reference, render_config
 from catalog.domain.dialects.secrets import hide_secrets
 from catalog.domain.policy import Policy
 
@@ -84,6 +84,6 @@ def test_a_reference_names_a_secret_and_holds_none(value: str, expected: bool) -
 
 def test_secrets_are_written_only_when_asked_for() -> None:
     server = ServerEntry(name="a", transport=Transport.STDIO, command="x", env={"TOKEN": "hunter2"})
-    without = render(Dialect.CLAUDE, [server], Policy()).document
+    without = render_config(Dialect.CLAUDE, [server], Policy()).document
     assert "hunter2" not in json.dumps(without)
-    assert "hunter2" in json.dumps(render(Dialect.CLAUDE, [server], Policy(), secrets=True).document)
+    assert "hunter2" in json.dumps(render_config(Dialect.CLAUDE, [server], Policy(), secrets=True).document)

@@ -8,27 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.domain.choices import Kind, Mode, Ranker, ThresholdUnit, Transport
-from catalog.domain.dialects import Config, Dialect, ServerEntry, parse, render
+from catalog.domain.dialects import Config, Dialect, ServerEntry, parse_config, render_config
 from catalog.domain.errors import InvalidInput
 from catalog.domain.policy import Policy
-from catalog.domain.server_names import why_refused
+from catalog.domain.server_names import why_name_refused
 
 SECRET = "ghp_3kS9secretsecret"
 
 
 def mistakes_of(document: object) -> dict[str, str]:
     with pytest.raises(InvalidInput) as caught:
-        parse(document)
+        parse_config(document)
     return {problem.place: problem.message for problem in caught.value.errors}
 
 
 def parse_server(**entry: Any) -> ServerEntry:
-    (server,) = parse({"mcpServers": {"github": entry}}).servers
+    (server,) = parse_config({"mcpServers": {"github": entry}}).servers
     return server
 
 
 def test_without_a_mark_the_policy_stays_as_it_is() -> None:
-    assert parse({"mcpServers": {}, "env": {"OTHER": "1"}}) == Config((), None, None)
+    assert parse_config({"mcpServers": {}, "env": {"OTHER": "1"}}) == Config((), None, None)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_without_a_mark_the_policy_stays_as_it_is() -> None:
     ],
 )
 def test_a_dialect_is_known_by_its_mark(document: object, dialect: Dialect) -> None:
-    assert parse(document).dialect == dialect
+    assert parse_config(document).dialect == dialect
 
 
 def test_two_marks_are_a_mistake() -> None:
@@ -62,8 +62,8 @@ def test_the_variable_of_claude_is_text(value: object) -> None:
 
 
 def test_capabilities_without_tool_search_are_off() -> None:
-    assert parse({"capabilities": ["web_fetch"]}).policy_changes == {"mode": "off"}
-    assert parse({"capabilities": {"web_fetch": {}}}).policy_changes == {"mode": "off"}
+    assert parse_config({"capabilities": ["web_fetch"]}).policy_changes == {"mode": "off"}
+    assert parse_config({"capabilities": {"web_fetch": {}}}).policy_changes == {"mode": "off"}
 
 
 def test_mistakes_in_search_settings_have_their_places() -> None:
@@ -101,7 +101,12 @@ def test_mistakes_in_search_settings_have_their_places() -> None:
         ),
         ({"capabilities": ["toolsearch"]}, "capabilities.toolsearch", "tool_search"),
         ({"capabilities": {"toolSearch": {}}}, "capabilities.toolSearch", "tool_search"),
+        ({"capabilities": ["tool_serch"]}, "capabilities.tool_serch", "tool_search"),
+        ({"capabilities": {"tools_search": {}}}, "capabilities.tools_search", "tool_search"),
         ({"mcpservers": {}}, "mcpservers", "mcpServers"),
+        ({"mcpServer": {}, "toolSearch": {}}, "mcpServer", "mcpServers"),
+        ({"mcpServers": {}, "toolSerch": {}}, "toolSerch", "toolSearch"),
+        ({"mcpServers": {}, "capabilites": ["tool_search"]}, "capabilites", "capabilities"),
         ({"mcp_servers": {}, "toolSearch": {}}, "mcp_servers", "mcpServers"),
         ({"mcpServers": {}, "toolsearch": {}}, "toolsearch", "toolSearch"),
         ({"env": {"enable_tool_search": "true"}}, "env.enable_tool_search", "ENABLE_TOOL_SEARCH"),
@@ -152,7 +157,7 @@ def test_a_document_with_nothing_of_ours_is_refused_by_its_keys(document: object
     "document", [{"mcpServers": {}}, {"toolSearch": None}, {"env": {"ENABLE_TOOL_SEARCH": None}}]
 )
 def test_a_document_of_ours_may_leave_everything_as_it_is(document: object) -> None:
-    assert parse(document) == Config((), None, None)
+    assert parse_config(document) == Config((), None, None)
 
 
 def test_keys_of_other_programs_are_named_and_refuse_nothing() -> None:
@@ -160,9 +165,22 @@ def test_keys_of_other_programs_are_named_and_refuse_nothing() -> None:
         "a": {"url": "https://a.test", "timeout": 5, "cwd": "/x"},
         "b": {"url": "https://b.test", "type": "http"},
     }
-    parsed = parse({"mcpServers": servers, "theme": "dark"})
+    parsed = parse_config({"mcpServers": servers, "theme": "dark"})
     assert len(parsed.servers) == 2
     assert parsed.ignored == {"a": ("timeout", "cwd")}
+    assert parsed.ignored_keys == ("theme",)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"capabilities": ["web_search", "file_search", "research"]},
+        {"capabilities": ["tool_search", "tool_search_v2"]},
+        {"mcpServers": {}, "mcpServer": {}, "tools": [], "environment": {}},
+    ],
+)
+def test_a_key_that_only_resembles_ours_or_stands_beside_it_is_another_programs(document: object) -> None:
+    assert parse_config(document).servers == ()
 
 
 @pytest.mark.parametrize(
@@ -198,14 +216,17 @@ def test_a_wrong_kind_or_switch_has_its_place(entry: dict[str, Any], place: str)
 def test_everruns_adds_to_what_is_never_deferred() -> None:
     policy = Policy(never_defer=("bash", "read_*"))
     document = {"capabilities": {"tool_search": {"never_defer": ["grep", "bash"]}}}
-    assert parse(document).changes_for(policy)["never_defer"] == ["bash", "read_*", "grep"]
-    assert parse({"capabilities": ["tool_search"]}).changes_for(policy)["never_defer"] == ["bash", "read_*"]
+    assert parse_config(document).changes_for(policy)["never_defer"] == ["bash", "read_*", "grep"]
+    assert parse_config({"capabilities": ["tool_search"]}).changes_for(policy)["never_defer"] == [
+        "bash",
+        "read_*",
+    ]
 
 
 def test_pizzapi_defers_no_built_in_tools() -> None:
-    everruns = Policy().change(parse({"capabilities": ["tool_search"]}).changes_for(Policy()))
+    everruns = Policy().change(parse_config({"capabilities": ["tool_search"]}).changes_for(Policy()))
     assert everruns.defer_builtins is True
-    assert everruns.change(parse({"toolSearch": {}}).changes_for(everruns)).defer_builtins is False
+    assert everruns.change(parse_config({"toolSearch": {}}).changes_for(everruns)).defer_builtins is False
 
 
 @pytest.mark.parametrize("document", [None, [], 3, "x"])
@@ -285,7 +306,7 @@ def test_nothing_secret_is_in_the_repr() -> None:
 @pytest.mark.parametrize("dialect", Dialect)
 @pytest.mark.parametrize("mode", [Mode.ALWAYS, Mode.OFF])
 def test_every_dialect_can_say_always_and_off(dialect: Dialect, mode: Mode) -> None:
-    changes = parse(render(dialect, (), Policy(mode=mode)).document).policy_changes
+    changes = parse_config(render_config(dialect, (), Policy(mode=mode)).document).policy_changes
     assert changes is not None
     read = Policy().change(changes)
     assert read.mode == mode or (read.mode, read.limit) == (Mode.AUTO, 0)
@@ -297,7 +318,7 @@ def test_every_dialect_can_say_always_and_off(dialect: Dialect, mode: Mode) -> N
 )
 def test_pizzapi_says_sizes_in_characters(unit: str, threshold: int, chars: int) -> None:
     policy = Policy(mode=Mode.AUTO, threshold_unit=ThresholdUnit(unit), threshold=threshold)
-    section = render(Dialect.PIZZAPI, (), policy).document["toolSearch"]
+    section = render_config(Dialect.PIZZAPI, (), policy).document["toolSearch"]
     assert isinstance(section, Mapping)
     assert section["tokenThreshold"] == chars
 
@@ -308,23 +329,23 @@ def test_pizzapi_says_sizes_in_characters(unit: str, threshold: int, chars: int)
 )
 def test_what_a_dialect_cannot_say_is_left_out_and_named(dialect: Dialect, unit: str) -> None:
     policy = Policy(mode=Mode.AUTO, threshold_unit=ThresholdUnit(unit), ranker=Ranker.KEYWORD, threshold=33)
-    rendered = render(dialect, (), policy)
+    rendered = render_config(dialect, (), policy)
     assert rendered.document == {"mcpServers": {}}
     assert {"mode", "ranker"} <= set(rendered.left_out)
 
 
 def test_a_default_policy_leaves_nothing_out() -> None:
-    assert render(Dialect.PIZZAPI, (), Policy()).left_out == ()
-    assert render(Dialect.CLAUDE, (), Policy()).left_out == ()
+    assert render_config(Dialect.PIZZAPI, (), Policy()).left_out == ()
+    assert render_config(Dialect.CLAUDE, (), Policy()).left_out == ()
 
 
 def test_a_snapshot_is_not_in_a_config_file() -> None:
     snapshot = ServerEntry(name="a", transport=Transport.SNAPSHOT)
-    assert render(Dialect.CLAUDE, [snapshot], Policy()).document["mcpServers"] == {}
+    assert render_config(Dialect.CLAUDE, [snapshot], Policy()).document["mcpServers"] == {}
 
 
 names = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=20).filter(
-    lambda name: why_refused(name) is None
+    lambda name: why_name_refused(name) is None
 )
 storable = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 headers = st.dictionaries(
@@ -387,8 +408,8 @@ def test_what_is_exported_comes_back(
     dialect: Dialect, data: st.DataObject, listed: list[ServerEntry]
 ) -> None:
     policy = data.draw(sayable[dialect])
-    rendered = render(dialect, listed, policy, secrets=True)
-    config = parse(json.loads(json.dumps(rendered.document)))
+    rendered = render_config(dialect, listed, policy, secrets=True)
+    config = parse_config(json.loads(json.dumps(rendered.document)))
     assert sorted(config.servers, key=lambda server: server.name) == sorted(listed, key=lambda s: s.name)
     assert (config.dialect, rendered.left_out) == (dialect, ())
     assert replace(Policy().change(config.policy_changes or {}), slug=policy.slug) == policy
@@ -396,6 +417,6 @@ def test_what_is_exported_comes_back(
 
 @given(servers)
 def test_an_export_without_secrets_can_be_imported(listed: list[ServerEntry]) -> None:
-    document = render(Dialect.PIZZAPI, listed, Policy()).document
-    again = parse(document)
-    assert render(Dialect.PIZZAPI, again.servers, Policy()).document == document
+    document = render_config(Dialect.PIZZAPI, listed, Policy()).document
+    again = parse_config(document)
+    assert render_config(Dialect.PIZZAPI, again.servers, Policy()).document == document

@@ -1,4 +1,4 @@
-"""What two sequences have in common, and what finding it may cost."""
+"""The longest common subsequence, and the limit of its work."""
 
 from difflib import SequenceMatcher
 

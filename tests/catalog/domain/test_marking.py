@@ -1,4 +1,4 @@
-"""Marks: what in a definition an admin should look at, where it is, and nothing that is innocent."""
+"""Marks: what is found in a definition and where, and that harmless text is not marked."""
 
 import time
 from typing import Any

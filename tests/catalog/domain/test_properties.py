@@ -1,4 +1,4 @@
-"""What holds for every document, policy and catalog."""
+"""Properties that hold for every document, policy and catalog."""
 
 import json
 import random
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from catalog.domain import dialects
 from catalog.domain.choices import Kind, Loading, Mode, ThresholdUnit
-from catalog.domain.decide import decide, explain, prepare
+from catalog.domain.decide import decide, explain_decision, prepare_rules
 from catalog.domain.document import parse_document
 from catalog.domain.errors import InvalidInput
 from catalog.domain.facts import SessionFacts, ToolFacts
@@ -130,7 +130,7 @@ def test_no_document_makes_deciding_crash(document: Any) -> None:
 @given(odd_documents)
 def test_no_file_makes_the_dialects_crash(document: Any) -> None:
     try:
-        config = dialects.parse(document)
+        config = dialects.parse_config(document)
     except InvalidInput:
         return
     Policy().change(config.policy_changes or {})
@@ -169,10 +169,12 @@ def test_the_first_rule_explained_is_the_one_that_decided(
     tools: list[ToolFacts], policy: Policy, session: SessionFacts
 ) -> None:
     decided = decide(tools, policy, replace(session, loaded=()))
-    situation = prepare(policy, decided.measure)
+    situation = prepare_rules(policy, decided.measure)
     reasons = reasons_of(decided)
     assert all(
-        explain(tool, situation)[0].reason == reasons[tool.name] for tool in tools if tool.name in reasons
+        explain_decision(tool, situation)[0].reason == reasons[tool.name]
+        for tool in tools
+        if tool.name in reasons
     )
 
 

@@ -8,7 +8,7 @@ from catalog.domain import dialects
 from catalog.domain.choices import Mode, Ranker, ThresholdUnit
 from catalog.domain.decide import decide
 from catalog.domain.policy import Policy
-from catalog.domain.thresholds import Totals, measure
+from catalog.domain.thresholds import ThresholdTotals, measure_threshold
 from tests.catalog.domain.making import (
     decide_document,
     deferred_in,
@@ -80,7 +80,7 @@ CONFIG_ROWS = [
 def test_a_setting_of_the_seeds_is_understood(
     seed: str, config: dict[str, Any], wanted: dict[str, Any]
 ) -> None:
-    changes = dialects.parse(config).policy_changes
+    changes = dialects.parse_config(config).policy_changes
     assert changes is not None, seed
     policy = Policy().change(changes)
     assert {name: getattr(policy, name) for name in wanted} == wanted
@@ -88,7 +88,7 @@ def test_a_setting_of_the_seeds_is_understood(
 
 def test_unset_is_always_on() -> None:
     """Seed 004: without the variable tool search is on."""
-    assert dialects.parse({"mcpServers": {}}).policy_changes is None
+    assert dialects.parse_config({"mcpServers": {}}).policy_changes is None
     assert Policy().mode == Mode.ALWAYS
 
 
@@ -115,14 +115,14 @@ def test_reset_decides_again_and_drops_what_was_loaded() -> None:
 def test_ten_thousand_characters_are_two_thousand_five_hundred_tokens() -> None:
     """Seed 000: about four characters to a token."""
     policy = Policy(mode=Mode.AUTO, threshold_unit=ThresholdUnit.TOKENS)
-    assert measure(policy, Totals(tools=1, chars=10_000)).value == 2_500
+    assert measure_threshold(policy, ThresholdTotals(tools=1, chars=10_000)).value == 2_500
     assert policy.limit == 2_500
 
 
 @pytest.mark.parametrize(("chars", "over"), [(40_000, False), (40_001, True)])
 def test_auto_5_activates_past_five_percent_of_the_window(chars: int, over: bool) -> None:
     """Seed 004's example: 5% of 200,000 tokens is 10,000 tokens, summed over all servers."""
-    config = dialects.parse({"env": {"ENABLE_TOOL_SEARCH": "auto:5"}})
+    config = dialects.parse_config({"env": {"ENABLE_TOOL_SEARCH": "auto:5"}})
     tools = {
         "a": [make_definition("one", chars=chars // 2)],
         "b": [make_definition("two", chars=chars - chars // 2)],
@@ -141,7 +141,7 @@ def test_a_lower_percentage_activates_sooner() -> None:
 
 def test_nineteen_tools_leave_only_the_search_tool_with_its_schema() -> None:
     """Seed 001's benchmark: eighteen tools beside the search tool, all deferred."""
-    config = dialects.parse({"capabilities": ["tool_search"]})
+    config = dialects.parse_config({"capabilities": ["tool_search"]})
     document = make_document(agent_tools(18), policy=config.policy_changes, servers=BUILTIN_AGENT)
     assert len(deferred_in(decide_document(document))) == 18
 
@@ -164,7 +164,7 @@ FIVE_SERVERS = {
 )
 def test_five_servers_as_configured(chars_each: int, deferred: set[str]) -> None:
     """Seed 000's last example: five servers of one tool each, at 8,000 characters and past them."""
-    config = dialects.parse(FIVE_SERVERS)
+    config = dialects.parse_config(FIVE_SERVERS)
     document = make_document(
         {server.name: [make_definition("tool", chars=chars_each)] for server in config.servers},
         policy=config.policy_changes,

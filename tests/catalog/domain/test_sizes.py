@@ -1,7 +1,7 @@
 import pytest
 
 from catalog.domain.facts import count_chars
-from catalog.domain.sizes import Size, add_sizes, compact_json, measure_definition
+from catalog.domain.sizes import Size, compact_json, measure_definition
 
 
 @pytest.mark.parametrize(
@@ -22,10 +22,6 @@ def test_size_counts_name_description_and_compact_schema(
 @pytest.mark.parametrize(("chars", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (10_000, 2_500)])
 def test_tokens_round_up(chars: int, tokens: int) -> None:
     assert Size(chars).tokens == tokens
-
-
-def test_tokens_of_a_sum_are_rounded_once() -> None:
-    assert add_sizes([Size(1), Size(1), Size(1)]).tokens == 1
 
 
 def test_json_is_compact_and_keeps_other_scripts() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from catalog.domain.choices import Kind, ThresholdUnit
 from catalog.domain.facts import SessionFacts, ToolFacts
 from catalog.domain.policy import Policy
-from catalog.domain.thresholds import Totals, measure, readings, sum_tools
+from catalog.domain.thresholds import ThresholdTotals, measure_threshold, measure_thresholds, sum_tools
 from tests.catalog.domain.making import make_tool
 
 
@@ -17,7 +17,7 @@ def test_sums_leave_out_builtin_sizes_but_count_them_as_tools() -> None:
         make_tool("b", chars=20, kind=Kind.PLUGIN),
         make_tool("c", chars=40, kind=Kind.BUILTIN),
     ]
-    assert sum_tools(tools) == Totals(tools=3, chars=30)
+    assert sum_tools(tools) == ThresholdTotals(tools=3, chars=30)
 
 
 @pytest.mark.parametrize(
@@ -43,18 +43,20 @@ def test_each_unit_is_over_where_the_contract_says(
     unit: str, threshold: float, totals: dict[str, int], session: dict[str, Any], over: bool
 ) -> None:
     policy = Policy(threshold_unit=ThresholdUnit(unit), threshold=threshold)
-    assert measure(policy, Totals(**totals), SessionFacts(**session)).over is over
+    assert measure_threshold(policy, ThresholdTotals(**totals), SessionFacts(**session)).over is over
 
 
 def test_a_reading_is_in_the_unit_of_its_limit() -> None:
     policy = Policy(threshold_unit=ThresholdUnit.CONTEXT_PERCENT, context_window=1_000)
-    reading = measure(policy, Totals(chars=200))
+    reading = measure_threshold(policy, ThresholdTotals(chars=200))
     assert reading.to_mapping() == {"unit": "context_percent", "value": 5, "limit": 10}
 
 
 def test_readings_show_every_unit_against_its_limit() -> None:
     policy = Policy(threshold_unit=ThresholdUnit.TOOLS, threshold=2)
-    shown = readings(policy, Totals(tools=2, chars=80_004), SessionFacts(context_used=5_000))
+    shown = measure_thresholds(
+        policy, ThresholdTotals(tools=2, chars=80_004), SessionFacts(context_used=5_000)
+    )
     assert [(each.unit, each.value, each.limit, each.over) for each in shown] == [
         ("chars", 80_004, 10_000, True),
         ("tokens", 20_001, 2_500, True),
@@ -64,11 +66,9 @@ def test_readings_show_every_unit_against_its_limit() -> None:
     ]
 
 
-def test_an_unmeasured_tool_makes_sizes_unknown_and_its_leaving_makes_them_known_again() -> None:
-    unmeasured = make_tool(chars=None)
-    totals = Totals(tools=1, chars=8).with_tool(unmeasured)
-    assert measure(Policy(), totals).over is None
-    assert measure(Policy(), totals.without_tool(unmeasured)).value == 8
+def test_an_unmeasured_tool_makes_sizes_unknown() -> None:
+    totals = ThresholdTotals(tools=1, chars=8).with_tool(make_tool(chars=None))
+    assert measure_threshold(Policy(), totals).over is None
 
 
 tools = st.lists(
@@ -78,10 +78,8 @@ tools = st.lists(
 
 
 @given(tools, tools)
-def test_totals_kept_step_by_step_equal_a_fresh_sum(stay: list[ToolFacts], leave: list[ToolFacts]) -> None:
-    totals = sum_tools(leave)
-    for tool in stay:
+def test_totals_kept_step_by_step_equal_a_fresh_sum(stay: list[ToolFacts], added: list[ToolFacts]) -> None:
+    totals = sum_tools(stay)
+    for tool in added:
         totals = totals.with_tool(tool)
-    for tool in leave:
-        totals = totals.without_tool(tool)
-    assert totals == sum_tools(stay)
+    assert totals == sum_tools([*added, *stay])

@@ -10,6 +10,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from catalog.models import (
+    ApiKey,
     Change,
     Policy,
     RefreshRun,
@@ -19,8 +20,8 @@ from catalog.models import (
     ToolRevision,
     ToolTag,
 )
-from sessions.models import AgentSession, ApiKey, LoadedTool
-from tests.rows import make_policy, make_server, make_tool
+from sessions.models import AgentSession, LoadedTool
+from tests.harness.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 

@@ -1,8 +1,8 @@
-"""What a search answers, form by form, and what it never gives away."""
+"""Answers of a search, form by form, and that they never reveal hidden tools."""
 
 import pytest
 
-from catalog.search.request import Outcome, Visible
+from catalog.search.request import MatchOutcome, Visible
 from tests.catalog.search.samples import TOOLS, compile_tools, make_tool, match, names, search
 
 RANKERS = ("bm25f", "keyword", "overlap")
@@ -54,7 +54,7 @@ class TestExactNames:
 class TestSelect:
     def test_gives_exactly_the_named_tools(self) -> None:
         outcome = search("select:Read,mcp__slack__send_message", max_results=1)
-        assert (outcome.form, outcome.outcome) == ("select", Outcome.MATCHED)
+        assert (outcome.form, outcome.outcome) == ("select", MatchOutcome.MATCHED)
         assert names(outcome) == ["Read", "mcp__slack__send_message"]
 
     def test_punctuation_around_a_name_comes_off(self) -> None:
@@ -72,7 +72,7 @@ class TestSelect:
         assert names(outcome) == ["Read"]
 
     def test_nothing_found_is_no_match(self) -> None:
-        assert search("select:nope").outcome == Outcome.NO_MATCH
+        assert search("select:nope").outcome == MatchOutcome.NO_MATCH
 
 
 class TestRequired:
@@ -81,10 +81,10 @@ class TestRequired:
         assert names(search("+slack +list")) == ["mcp__slack__list_channels"]
 
     def test_parts_of_words_do_not_do(self) -> None:
-        assert search("+sla send").outcome == Outcome.NO_MATCH
+        assert search("+sla send").outcome == MatchOutcome.NO_MATCH
 
     def test_words_of_the_description_do_not_do(self) -> None:
-        assert search("+repository issue").outcome == Outcome.NO_MATCH
+        assert search("+repository issue").outcome == MatchOutcome.NO_MATCH
 
     def test_case_and_spelling_of_compounds_do_not_matter(self) -> None:
         assert (
@@ -122,10 +122,10 @@ class TestVisibility:
 
     def test_words_only_hidden_tools_have_are_unmatched(self) -> None:
         outcome = search("comment", visible=WITHOUT_GITHUB)
-        assert (outcome.outcome, outcome.unmatched_terms) == (Outcome.NO_MATCH, ("comment",))
+        assert (outcome.outcome, outcome.unmatched_terms) == (MatchOutcome.NO_MATCH, ("comment",))
 
     def test_nothing_visible_is_nothing_found(self) -> None:
-        assert search("issue", visible=Visible.of([])).outcome == Outcome.NO_MATCH
+        assert search("issue", visible=Visible.of([])).outcome == MatchOutcome.NO_MATCH
 
     def test_a_server_is_a_mask_too(self) -> None:
         assert names(search("issue", server="jira")) == ["mcp__jira__create_issue"]
@@ -135,11 +135,11 @@ class TestVisibility:
 
 class TestOutcome:
     def test_an_empty_query_is_a_listing(self) -> None:
-        assert search(" ").outcome == Outcome.LISTING
+        assert search(" ").outcome == MatchOutcome.LISTING
 
     def test_words_nobody_has_are_returned_as_typed(self) -> None:
         outcome = search("Frobnicate the ISSUES quickly")
-        assert outcome.outcome == Outcome.MATCHED
+        assert outcome.outcome == MatchOutcome.MATCHED
         assert outcome.unmatched_terms == ("Frobnicate", "quickly")
 
     def test_half_known_compounds_report_the_unknown_half(self) -> None:
@@ -148,7 +148,7 @@ class TestOutcome:
 
     def test_no_known_word_is_no_match(self) -> None:
         outcome = search("please frobnicate the unheard")
-        assert (outcome.outcome, outcome.hits) == (Outcome.NO_MATCH, ())
+        assert (outcome.outcome, outcome.hits) == (MatchOutcome.NO_MATCH, ())
         assert outcome.unmatched_terms == ("frobnicate", "unheard")
 
     def test_results_are_limited_and_ordered(self) -> None:

@@ -30,10 +30,10 @@ def test_impact_is_bm25f() -> None:
     found = compile_tools(tools).postings_of("alpha")
     assert found is not None
     name = next(field for field in FIELDS if field.name == "name")
-    rarity = math.log1p((3 - 2 + 0.5) / (2 + 0.5))
+    idf = math.log1p((3 - 2 + 0.5) / (2 + 0.5))
     assert found[0].tolist() == [0, 2]
     # Every name is one word long, so its length does not count.
-    assert found[1][0] == pytest.approx(rarity * name.weight * (K1 + 1) / (K1 + name.weight))
+    assert found[1][0] == pytest.approx(idf * name.weight * (K1 + 1) / (K1 + name.weight))
 
 
 def test_fields_divide_an_impact_wholly() -> None:

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from catalog.search.documents import MAX_DEPTH, MAX_PARAMETERS, ToolDocument, make_document
+from catalog.domain.limits import DOCUMENT_LEVELS, DOCUMENT_PARAMETERS
+from catalog.search.documents import ToolDocument, make_document
 
 
 def read(definition: dict[str, Any]) -> ToolDocument:
@@ -34,9 +35,15 @@ def test_depth_and_number_are_bounded() -> None:
     schema: dict[str, Any] = {}
     for _ in range(50):
         schema = {"properties": {"p": schema}}
-    assert len(read({"inputSchema": schema}).nested) == MAX_DEPTH
-    wide: dict[str, Any] = {"properties": {f"p{number}": {} for number in range(MAX_PARAMETERS + 1)}}
-    assert len(read({"inputSchema": wide}).parameters) == MAX_PARAMETERS
+    assert len(read({"inputSchema": schema}).nested) == DOCUMENT_LEVELS
+    wide: dict[str, Any] = {"properties": {f"p{number}": {} for number in range(DOCUMENT_PARAMETERS + 1)}}
+    assert len(read({"inputSchema": wide}).parameters) == DOCUMENT_PARAMETERS
+
+
+def test_names_and_values_are_cut() -> None:
+    properties = {"n" * 1_000: {"description": "d" * 15_000, "enum": ["v" * 15_000, "w" * 15_000]}}
+    ((name, text),) = read({"inputSchema": {"properties": properties}}).parameters
+    assert (len(name), len(text)) == (200, 20_000)
 
 
 def test_title_and_hint_come_from_where_servers_put_them() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from catalog.domain.errors import InvalidInput
-from catalog.search.evaluation import Question, evaluate, load_set, measure
+from catalog.search.evaluation import Question, evaluate, load_set, measure_quality
 
 ONE, TWO = frozenset({1}), frozenset({2})
 
@@ -21,7 +21,7 @@ def write_set(folder: Path, tools: Sequence[Any], queries: Sequence[Any]) -> Pat
 
 
 def test_recall_is_the_share_of_the_wanted_among_the_first() -> None:
-    quality = measure([Question("q", (ONE, TWO))], lambda _: [9, 1, 8, 7, 2])
+    quality = measure_quality([Question("q", (ONE, TWO))], lambda _: [9, 1, 8, 7, 2])
     assert quality.to_mapping() == {
         "R@1": 0,
         "R@3": 0.5,
@@ -33,17 +33,17 @@ def test_recall_is_the_share_of_the_wanted_among_the_first() -> None:
 
 
 def test_any_alternative_of_a_group_will_do() -> None:
-    quality = measure([Question("q", (frozenset({1, 2}),))], lambda _: [2, 1])
+    quality = measure_quality([Question("q", (frozenset({1, 2}),))], lambda _: [2, 1])
     assert (quality.recall[0], quality.mrr, quality.ndcg) == (1, 1, 1)
 
 
 def test_nothing_found_is_nothing_gained() -> None:
-    quality = measure([Question("q", (ONE,))], lambda _: [])
+    quality = measure_quality([Question("q", (ONE,))], lambda _: [])
     assert set(quality.to_mapping().values()) == {0}
 
 
 def test_means_are_over_questions() -> None:
-    quality = measure([Question("a", (ONE,)), Question("b", (TWO,))], lambda _: [1])
+    quality = measure_quality([Question("a", (ONE,)), Question("b", (TWO,))], lambda _: [1])
     assert quality.recall[0] == 0.5
 
 

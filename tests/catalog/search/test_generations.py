@@ -13,7 +13,7 @@ from tests.catalog.search.samples import compile_tools
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    generations.prepare(tmp_path / "index")
+    generations.prepare_folder(tmp_path / "index")
     return tmp_path / "index"
 
 
@@ -30,7 +30,7 @@ class TestPrivacy:
     def test_a_link_is_refused(self, folder: Path, tmp_path: Path) -> None:
         (tmp_path / "link").symlink_to(folder)
         with pytest.raises(IndexUnsafe, match="not a folder"):
-            generations.prepare(tmp_path / "link")
+            generations.prepare_folder(tmp_path / "link")
 
     def test_a_folder_of_another_user_is_refused(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)

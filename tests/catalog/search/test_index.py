@@ -128,7 +128,7 @@ def test_hostile_texts_are_stored(tmp_path: Path) -> None:
 
 def test_the_state_tells_version_and_size(folder: Path) -> None:
     index.update(folder, [], [1], None, version=7)
-    assert index.read_state(folder) == index.IndexState(version=7, documents=len(TOOLS) - 1)
+    assert index.read_index_state(folder) == index.IndexState(version=7, documents=len(TOOLS) - 1)
 
 
 def test_a_generation_of_another_format_is_refused_and_a_build_mends_it(folder: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_generation_of_another_format_is_refused_and_a_build_mends_it(folder: 
     compiled = opened(folder)
     compiled.notes["format"] -= 1
     generations.publish(folder, current, compiled)
-    for use in (index.read_state, generations.open_current):
+    for use in (index.read_index_state, generations.open_current):
         with pytest.raises(IndexDamaged, match="format"):
             use(folder)
     with pytest.raises(IndexDamaged, match="format"):

@@ -1,12 +1,15 @@
 """Regular expressions: what they are tried on, and that they come to an end."""
 
 import time
+from dataclasses import replace
 
 import pytest
 import regex
 
 from catalog.domain.errors import InvalidInput
-from catalog.search.request import Outcome
+from catalog.domain.query import parse_pattern
+from catalog.search.answers import answer
+from catalog.search.request import MatchOutcome, SearchRequest
 from tests.catalog.search.samples import compile_tools, make_tool, match, names
 
 
@@ -33,7 +36,7 @@ def test_results_are_limited() -> None:
 
 
 def test_no_fit_is_no_match() -> None:
-    assert match("zzz").outcome == Outcome.NO_MATCH
+    assert match("zzz").outcome == MatchOutcome.NO_MATCH
 
 
 @pytest.mark.parametrize("pattern", ["(", "[a", "*x", "a{2,1}", "(?P<x", "\\", r"\p{Nope}", "(?1)", "a**"])
@@ -69,3 +72,29 @@ def test_ordinary_patterns_have_time_on_a_busy_machine(monkeypatch: pytest.Monke
     assert names(match("t", compile_tools([make_tool(1, "s", "t")]))) == ["mcp__s__t"]
     with pytest.raises(InvalidInput, match="takes too long"):
         match("t", compile_tools([make_tool(1, "s", "t")]))
+
+
+SLOW = "(a|a|aa)+$"
+
+
+def slow_parameters(count: int) -> list[tuple[str, str]]:
+    """Their names each take the pattern some hundredths of a second."""
+    return [(f"{'a' * 12}{number:03}b", "") for number in range(count)]
+
+
+def test_time_of_one_tool_with_many_parameters_has_an_end() -> None:
+    compiled = compile_tools([make_tool(1, "s", "t", parameters=tuple(slow_parameters(300)))])
+    started = time.process_time()
+    with pytest.raises(InvalidInput, match="takes too long"):
+        match(SLOW, compiled)
+    assert time.process_time() - started < 1
+
+
+def test_two_indexes_of_one_search_share_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "thread_time", iter((0.0, 0.2, 0.4)).__next__)
+    monkeypatch.setattr(time, "monotonic", iter((0.0, 0.5, 0.6)).__next__)
+    compiled = compile_tools([make_tool(1, "s", "t")])
+    request = SearchRequest(parse_pattern("t"))
+    assert names(answer(compiled, request, None)) == ["mcp__s__t"]
+    with pytest.raises(InvalidInput, match="takes too long"):
+        answer(compiled, replace(request, visible=None), None)

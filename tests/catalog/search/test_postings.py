@@ -19,7 +19,7 @@ def rows(found: Postings) -> list[Row]:
         [found.terms[number] for number in postings.term_numbers(found.packed)],
         postings.document_numbers(found.packed).tolist(),
         postings.field_numbers(found.packed).tolist(),
-        postings.counts(found.packed).tolist(),
+        postings.counts_in(found.packed).tolist(),
     )
     return sorted(zip(*columns, strict=True))
 

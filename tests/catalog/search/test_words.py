@@ -1,4 +1,6 @@
-"""What counts as a word, for documents and queries alike."""
+"""Splitting text into words, the same way for documents and queries."""
+
+import tracemalloc
 
 import pytest
 
@@ -31,7 +33,7 @@ def test_a_brand_meets_its_lower_case_spelling() -> None:
     ],
 )
 def test_runs_split_at_case_and_digits(text: str, parts: list[str]) -> None:
-    (run,) = words.runs(text)
+    (run,) = words.split_words(text)
     assert [part.typed for part in run.parts] == parts
 
 
@@ -77,7 +79,7 @@ def test_words_are_whole() -> None:
     ],
 )
 def test_text_without_spaces_is_found_by_its_parts(text: str, query: str) -> None:
-    (run,) = words.runs(query)
+    (run,) = words.split_words(query)
     assert {term for part in run.parts for term in part.terms} <= set(document_terms(text))
 
 
@@ -90,7 +92,7 @@ def test_marks_stay_with_their_letters() -> None:
 
 
 def test_stop_words_are_known_by_their_run() -> None:
-    assert [run.typed for run in words.runs("Please send it to the user's Id") if not run.is_stop] == [
+    assert [run.typed for run in words.split_words("Please send it to the user's Id") if not run.is_stop] == [
         "send",
         "user",
         "Id",
@@ -108,3 +110,50 @@ def test_a_very_long_word_is_cut() -> None:
 
 def test_plain_words_keep_their_endings() -> None:
     assert words.plain_words("List GitHub issues of id 42") == {"list", "git", "hub", "issues"}
+
+
+class TestWhatAProcessRemembers:
+    """In bytes: entries are few enough, and none is large."""
+
+    @pytest.fixture(autouse=True)
+    def forget(self) -> None:
+        for remembered in (words._remembered_runs, words._remembered_run, words._remembered_terms):
+            remembered.cache_clear()
+
+    @pytest.mark.parametrize("run", ["搜" * 20_000, "x" * 65, "aB" * 10_000, "а" * 5_000, "a1" * 17])
+    def test_long_words_are_not_kept(self, run: str) -> None:
+        text = f"{run} {'of many words ' * 50}"
+        for number in range(3):
+            assert words.document_terms(f"{text} {run}{number}")
+            assert words.split_words(f"{text} {number}")
+        assert words._remembered_runs.cache_info().currsize == 0
+        kept = {"of", "many", "words", "0", "1", "2"}
+        assert words._remembered_terms.cache_info().currsize <= len(kept)
+        assert words._remembered_run.cache_info().currsize <= len(kept)
+
+    @pytest.mark.parametrize("script", ["chinese", "two letters", "digits"])
+    def test_whole_memory_of_words_is_bounded_in_bytes(self, script: str) -> None:
+        def make(number: int) -> str:
+            match script:
+                case "chinese":
+                    return "".join(chr(0x4E00 + (number * 37 + at * 911) % 20_000) for at in range(12))
+                case "two letters":
+                    return "".join(
+                        chr(65 + (number >> at) % 2 + 2 * (at % 9)) + chr(97 + at) for at in range(16)
+                    )
+                case _:
+                    return "".join(f"{'ab'[number >> at & 1]}{'cd'[number >> at & 1]}7" for at in range(10))
+
+        made = {make(number) for number in range(1_000)}
+        assert len(made) == 1_000
+        tracemalloc.start()
+        for text in made:
+            words.analyze_word(text)
+        run_bytes = tracemalloc.get_traced_memory()[0] / len(made)
+        for text in made:
+            words.document_terms(text)
+        term_bytes = tracemalloc.get_traced_memory()[0] / len(made) - run_bytes
+        tracemalloc.stop()
+        runs, terms = words._remembered_run.cache_info(), words._remembered_terms.cache_info()
+        assert (runs.currsize, terms.currsize) == (len(made), len(made))
+        assert run_bytes * (runs.maxsize or 0) + term_bytes * (terms.maxsize or 0) < 110_000_000

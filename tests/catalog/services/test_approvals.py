@@ -9,7 +9,8 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from catalog import tasks
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE, Actor
+from catalog.access.roles import Role
 from catalog.domain.choices import Approval, Quarantine
 from catalog.domain.definitions import Definition
 from catalog.domain.errors import Conflict, NotAllowed, NotFound
@@ -19,9 +20,8 @@ from catalog.selectors import review
 from catalog.selectors.preview import Proposal, preview
 from catalog.selectors.review import ReviewFilter, Waiting, count_to_review, tools_to_review
 from catalog.services import approvals, decisions, history, marks, policies, undo
-from catalog.services.changes import COMMAND_LINE, Actor
 from catalog.services.tools import store_definitions
-from tests.rows import make_policy, make_server, make_tool
+from tests.harness.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 

@@ -4,16 +4,16 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE, Actor
+from catalog.access.roles import Role
 from catalog.domain.choices import Loading
 from catalog.domain.definitions import Definition
 from catalog.domain.errors import Conflict, InvalidInput, NotAllowed
 from catalog.models import Change, Decision, Job, Tool, ToolTag
 from catalog.services import bulk, decisions, undo
 from catalog.services.bulk import BulkEdit
-from catalog.services.changes import COMMAND_LINE, Actor
 from catalog.services.tools import store_definitions
-from tests.rows import make_server
+from tests.harness.rows import make_server
 
 pytestmark = pytest.mark.django_db
 

@@ -8,16 +8,18 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE, Actor
+from catalog.access.roles import Role
 from catalog.domain import dialects
 from catalog.domain.dialects import Dialect
 from catalog.domain.errors import InvalidInput, NotAllowed, NotFound
 from catalog.models import Change, Job, Policy, Server
-from catalog.services import config, connections, snapshots, undo
-from catalog.services.changes import COMMAND_LINE, Actor
-from tests.rows import make_server
+from catalog.services import config, connections, servers, snapshots, undo
+from tests.harness.rows import make_server
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +39,7 @@ FILE: dict[str, object] = {
 
 
 def load(document: object = FILE, *, actor: Actor = COMMAND_LINE, dry_run: bool = False) -> config.ImportPlan:
-    parsed = dialects.parse(document)
+    parsed = dialects.parse_config(document)
     return config.import_config(config=parsed, policy_slug="default", actor=actor, dry_run=dry_run)
 
 
@@ -84,7 +86,7 @@ class TestImport:
 
     def test_unknown_policy_stores_nothing(self) -> None:
         with pytest.raises(NotFound):
-            config.import_config(config=dialects.parse(FILE), policy_slug="other", actor=COMMAND_LINE)
+            config.import_config(config=dialects.parse_config(FILE), policy_slug="other", actor=COMMAND_LINE)
         assert not Server.objects.exists()
 
     def test_snapshot_of_the_same_name_becomes_the_server(self) -> None:
@@ -114,6 +116,18 @@ class TestWhoMayRunWhat:
         settings.STDIO_ENABLED = False
         with pytest.raises(InvalidInput, match=r"mcpServers.github.command: commands are turned off"):
             load()
+
+    def test_command_of_before_stays_where_commands_are_turned_off(self, settings: Settings) -> None:
+        load()
+        settings.STDIO_ENABLED = False
+        same: dict[str, Any] = {"command": "gh-mcp-server", "args": ["--token", CANARY]}
+        github = {**same, "env": {"GITHUB_TOKEN": CANARY}, "deferLoading": True}
+        assert load({"mcpServers": {"github": github}}).changed == ("github",)
+        with pytest.raises(NotAllowed):
+            load({"mcpServers": {"github": {**github, "deferLoading": False}}}, actor=EDITOR)
+        for other in ({"args": ["--other"]}, {"command": "other-server"}, {"env": {"GITHUB_TOKEN": "x"}}):
+            with pytest.raises(InvalidInput, match=r"github.*command.*turned off"):
+                load({"mcpServers": {"github": {**github, **other}}})
 
     def test_commands_can_be_limited_to_a_list(self, settings: Settings) -> None:
         settings.STDIO_COMMANDS = frozenset({"npx"})
@@ -269,6 +283,31 @@ class TestReferences:
             with pytest.raises(InvalidInput, match="only an admin may add or change"):
                 load({"mcpServers": {"web": {**self.WEB, "headers": headers}}}, actor=EDITOR)
 
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://evil.test/?p=${OTHER_TOKEN}",
+            "https://evil.test/",
+            "https://mcp.test:444/",
+            "http://mcp.test/",
+            "https://mcp.test/other",
+        ],
+    )
+    def test_editor_sends_those_of_an_admin_nowhere_else(self, url: str) -> None:
+        load({"mcpServers": {"web": self.WEB}})
+        with pytest.raises(InvalidInput, match=r"headers.A: .*variable TOKEN: only an admin"):
+            load({"mcpServers": {"web": {**self.WEB, "url": url}}}, actor=EDITOR)
+        with pytest.raises(InvalidInput, match=r"headers.A: .*variable TOKEN: only an admin"):
+            self._store({**self.WEB, "url": url}, actor=EDITOR)
+        kept = connections.read_connection(Server.objects.get(name="web"))
+        assert kept.url == self.WEB["url"]
+        load({"mcpServers": {"web": {**self.WEB, "url": url}}})  # an admin gives them again
+
+    def test_editor_drops_those_of_an_admin_and_moves_the_rest(self) -> None:
+        load({"mcpServers": {"web": self.WEB}})
+        moved = {"url": "https://mcp.test/other", "headers": {"X-Team": "tools"}}
+        assert load({"mcpServers": {"web": moved}}, actor=EDITOR).changed == ("web",)
+
     def test_list_of_the_operator_counts_for_admins_too(self, settings: Settings) -> None:
         settings.REFERENCES = ("MCP_*", "TOKEN")
         refused = r"mcpServers.web.url: the variable OTHER_TOKEN .*TOOLSEARCH_REFERENCES"
@@ -284,6 +323,25 @@ class TestReferences:
     def test_none_stands_for_what_is_the_services_own(self, name: str) -> None:
         with pytest.raises(InvalidInput, match=f"{name} belongs to this service"):
             load({"mcpServers": {"web": {"url": f"https://mcp.test/${{{name}:-x}}"}}})
+
+    def _store(self, entry: dict[str, Any], *, actor: Actor) -> None:
+        (parsed,) = dialects.parse_config({"mcpServers": {"web": entry}}).servers
+        servers.store_entry(entry=parsed, actor=actor)
+
+
+class TestWork:
+    def test_dry_run_holds_nothing(self) -> None:
+        load()
+        with CaptureQueriesContext(connection) as queries:
+            load({"mcpServers": {"new": {"url": "https://mcp.test/"}}}, dry_run=True)
+        assert queries.captured_queries
+        assert not [query for query in queries if not query["sql"].startswith("SELECT")]
+
+    def test_servers_of_one_file_have_a_number(self) -> None:
+        many = {f"s{number}": {"url": "https://mcp.test/"} for number in range(10_001)}
+        with pytest.raises(InvalidInput, match="mcpServers: has 10001 servers, at most 10000"):
+            load({"mcpServers": many}, dry_run=True)
+        assert len(load({"mcpServers": dict(list(many.items())[:1_000])}, dry_run=True).added) == 1_000
 
 
 class TestAtRest:
@@ -347,11 +405,14 @@ class TestDisabled:
 
 class TestIgnoredKeys:
     FILE: dict[str, object] = {
-        "mcpServers": {"files": {"command": "files-mcp", "timeout": 5, "alwaysAllow": ["x"]}}
+        "mcpServers": {"files": {"command": "files-mcp", "timeout": 5, "alwaysAllow": ["x"]}},
+        "theme": "dark",
     }
 
     def test_plan_names_them(self) -> None:
-        assert load(self.FILE, dry_run=True).ignored == {"files": ("timeout", "alwaysAllow")}
+        plan = load(self.FILE, dry_run=True)
+        assert plan.ignored == {"files": ("timeout", "alwaysAllow")}
+        assert plan.ignored_keys == ("theme",)
 
     def test_command_names_them_on_stderr_and_leaves_stdout_to_the_json(self, tmp_path: Path) -> None:
         file = tmp_path / "config.json"
@@ -359,7 +420,9 @@ class TestIgnoredKeys:
         out, err = StringIO(), StringIO()
         call_command("import_config", str(file), "--json", "--dry-run", stdout=out, stderr=err)
         assert json.loads(out.getvalue())["ignored"] == {"files": ["timeout", "alwaysAllow"]}
+        assert json.loads(out.getvalue())["ignored_keys"] == ["theme"]
         assert "files: not read: timeout, alwaysAllow" in err.getvalue()
+        assert "not read: theme\n" in err.getvalue()
 
     def test_wrong_setting_stores_nothing(self) -> None:
         with pytest.raises(InvalidInput, match="maxResults"):

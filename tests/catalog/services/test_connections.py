@@ -1,4 +1,4 @@
-"""A server's secrets are sealed with the newest key and open with every key that is kept."""
+"""A server's secrets are encrypted with the newest key and decrypted with every key that is kept."""
 
 import pytest
 from cryptography.fernet import Fernet
@@ -10,7 +10,7 @@ from catalog.domain.connection import Connection
 from catalog.models import Server
 from catalog.sealing import SealBroken
 from catalog.services import connections
-from tests.rows import make_server
+from tests.harness.rows import make_server
 
 pytestmark = pytest.mark.django_db
 

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.domain import decide as decide_module
 from catalog.domain.choices import Kind, Loading
 from catalog.domain.decide import decide
@@ -19,12 +20,12 @@ from catalog.domain.rules import Situation
 from catalog.models import DecidedList, Decision, Job, Policy, Server, Tool
 from catalog.models.jobs import JobKind
 from catalog.selectors import decisions as selector
+from catalog.selectors import search
 from catalog.selectors.facts import read_facts, read_policy
 from catalog.selectors.tool_decisions import verdicts_of
-from catalog.services import decisions, history, policies, search, server_settings, servers, tool_settings
-from catalog.services.changes import COMMAND_LINE
+from catalog.services import decisions, history, policies, servers, tool_settings
 from catalog.services.tools import mark_facts_changed, store_definitions
-from tests.rows import make_policy, make_server, make_tool
+from tests.harness.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -160,6 +161,8 @@ class TestCost:
         with CaptureQueriesContext(connection) as queries:
             decisions.bring_up_to_date()
         assert len(queries) <= 15 + of_each_policy * (len(policies_made) + 1)
+        reads = [query["sql"] for query in queries if query["sql"].startswith("SELECT")]
+        assert sum('FROM "catalog_tool"' in sql for sql in reads) == 2  # which were touched, and their facts
         for policy in policies_made:
             assert_follows(policy)
 
@@ -237,7 +240,7 @@ class TestWriting:
             make_tool(server=server)
         decisions.bring_up_to_date()
         monkeypatch.setattr(decisions, "BATCH_NEW_ROWS", 2)
-        server_settings.set_kind(server=server, kind=Kind.BUILTIN, actor=COMMAND_LINE)
+        servers.set_kind(server=server, kind=Kind.BUILTIN, actor=COMMAND_LINE)
         written: list[int] = []
         write_rows = decisions._write_rows
 
@@ -319,7 +322,7 @@ class TestDeletedServer:
     ) -> None:
         before = dict(DecidedList.objects.values_list("policy__slug", "version"))
         monkeypatch.setattr(decisions, "bring_up_to_date", _refuse)
-        server_settings.delete_server(server=github, actor=COMMAND_LINE)
+        servers.delete_server(server=github, actor=COMMAND_LINE)
         for policy in Policy.objects.all():
             assert [name for name, _, _ in stored(policy)] == ["mcp__slack__send"]
         after = dict(DecidedList.objects.values_list("policy__slug", "version"))
@@ -328,7 +331,7 @@ class TestDeletedServer:
 
     def test_sums_are_those_of_deciding_all_anew_and_thresholds_follow(self, github: Server) -> None:
         fields = ("policy__slug", "tools", "chars", "all_chars", "deferred", "deferred_chars")
-        server_settings.delete_server(server=github, actor=COMMAND_LINE)
+        servers.delete_server(server=github, actor=COMMAND_LINE)
         at_once = set(DecidedList.objects.values_list(*fields))
         assert DecidedList.objects.get(policy__slug="few").over
         decisions.bring_up_to_date()
@@ -346,12 +349,12 @@ class TestDeletedServer:
         """Rows are there whose sums are not: there is nothing to subtract from."""
         policy = make_policy(slug="new") if is_first else default()
         if not is_first:
-            server_settings.set_kind(server=github, kind=Kind.BUILTIN, actor=COMMAND_LINE)
+            servers.set_kind(server=github, kind=Kind.BUILTIN, actor=COMMAND_LINE)
         write = decisions._write
 
         def be_overtaken(steps: Sequence[decisions._Step]) -> list[int]:
             monkeypatch.setattr(decisions, "_write", write)
-            server_settings.delete_server(server=github, actor=COMMAND_LINE)
+            servers.delete_server(server=github, actor=COMMAND_LINE)
             shown = len(search._remember_shown(policy).ids)
             assert shown == (0 if is_first else 1)
             return write(steps)
@@ -377,7 +380,7 @@ class TestDeletedServer:
             step = make_step(*args, **kwargs)
             if not overtaking and step.decided.policy_id == policy.pk:
                 overtaking.append(step)
-                server_settings.delete_server(server=late, actor=COMMAND_LINE)
+                servers.delete_server(server=late, actor=COMMAND_LINE)
             return step
 
         monkeypatch.setattr(decisions, "_make_step", be_overtaken)

@@ -4,7 +4,7 @@ import pytest
 
 from catalog.models import Change, Server, Tool
 from catalog.services import demo
-from tests.rows import make_server
+from tests.harness.rows import make_server
 
 pytestmark = pytest.mark.django_db
 

@@ -1,4 +1,4 @@
-"""What a server leaves behind is bounded in days, rows and bytes; what somebody refers to is kept."""
+"""A server's history is limited in days, rows and bytes; what is referred to is kept."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from catalog.models import RefreshRun, SavedQuery, Server, Tool, ToolRevision
 from catalog.models.changes import Subject
 from catalog.services import decisions, history, tools
 from sessions.models import LoadedTool
-from tests.rows import make_change, make_policy, make_run, make_server, make_session, make_tool
+from tests.harness.rows import make_change, make_policy, make_run, make_server, make_session, make_tool
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from catalog.models import Job
 from catalog.models.jobs import JobKind, JobState
 from catalog.services import jobs
-from tests.instance import wait_for
+from tests.harness.instance import wait_for
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +45,22 @@ class TestRequest:
         first, second = (jobs.request_job(kind=REFRESH, subject=subject) for subject in (7, 8))
         assert jobs.request_job(kind=REFRESH, subject=7) == first
         assert woken(timezone.now()) == [first.pk, second.pk]
+
+    def test_burst_is_one_wake_up_while_that_is_on_its_way(self) -> None:
+        first = jobs.request_job(kind=REFRESH, subject=7)
+        assert woken(timezone.now()) == [first.pk]
+        assert jobs.request_job(kind=REFRESH, subject=7) == first
+        assert woken(timezone.now()) == []
+        Job.objects.update(woken_at=timezone.now() - jobs.WAKE_UP_TRAVELS)  # and no worker has come
+        assert jobs.request_job(kind=REFRESH, subject=7) == first
+        assert woken(timezone.now()) == [first.pk]
+
+    def test_job_that_waits_for_another_attempt_is_woken_at_once(self) -> None:
+        job = jobs.request_job(kind=REFRESH, subject=7)
+        assert woken(timezone.now()) == [job.pk]
+        Job.objects.update(run_after=timezone.now() + timedelta(minutes=1))
+        jobs.request_job(kind=REFRESH, subject=7)
+        assert woken(timezone.now()) == [job.pk]
 
     def test_request_while_one_runs_waits_for_its_own_turn(self) -> None:
         first = jobs.request_job(kind=REFRESH, subject=7)
@@ -210,6 +226,13 @@ class TestSweep:
         assert woken(now) == [job.pk]
         assert woken(now) == []
         assert woken(now + jobs.REWAKE_AFTER * 2) == [job.pk]
+
+    def test_wakes_what_was_woken_in_the_future(self) -> None:
+        """As after a clock was set back."""
+        job, now = jobs.request_job(kind=REFRESH), timezone.now()
+        Job.objects.update(woken_at=now + timedelta(hours=1))
+        assert woken(now) == [job.pk]
+        assert woken(now) == []
 
     def test_wakes_what_waits_for_a_running_job_as_soon_as_that_has_ended(self) -> None:
         first = jobs.request_job(kind=REFRESH, subject=7)

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE, Actor
+from catalog.access.roles import Role
 from catalog.domain.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from catalog.models import Change, ModelSupport
 from catalog.models.changes import Action, Subject
 from catalog.models.model_support import Provider
 from catalog.services import model_support, undo
-from catalog.services.changes import COMMAND_LINE, Actor
 
 pytestmark = pytest.mark.django_db
 
@@ -23,7 +23,7 @@ ROW: dict[str, Any] = {
 
 
 def save(model_id: int | None = None, actor: Actor = COMMAND_LINE, **changed: Any) -> ModelSupport:
-    return model_support.save_model(**{**ROW, **changed}, actor=actor, model_id=model_id)
+    return model_support.save_model(**{**ROW, **changed}, actor=actor, model_id=model_id).row
 
 
 def last_change() -> Change:

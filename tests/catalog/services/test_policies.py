@@ -2,19 +2,18 @@
 
 import pytest
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE, Actor
+from catalog.access.roles import Role
 from catalog.domain.errors import Conflict, InvalidInput, NotAllowed, NotFound
 from catalog.models import Change, Job, Policy, PolicyVersion
 from catalog.selectors.facts import read_policy
-from catalog.services import policies
-from catalog.services.changes import COMMAND_LINE, Actor
-from sessions.services import keys
-from tests.rows import make_tool
+from catalog.services import keys, policies
+from tests.harness.rows import make_tool
 
 pytestmark = pytest.mark.django_db
 
 
-def change(**changed: object) -> bool:
+def change(**changed: object) -> Change | None:
     return policies.change_policy(policy=default(), changed=changed, actor=COMMAND_LINE)
 
 

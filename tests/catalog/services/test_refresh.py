@@ -9,26 +9,26 @@ import pytest
 from cryptography.fernet import Fernet
 from django.db import connection
 from django.utils import timezone
-from pytest_django import Settings
+from pytest_django import DjangoAssertNumQueries, Settings
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.domain.choices import Transport
-from catalog.domain.connection import Connection, FailureCode, Listing, Rejected, UpstreamFailure
+from catalog.domain.connection import Connection, FailureCode, Rejected, ServerListing, UpstreamFailure
 from catalog.domain.definitions import Definition
 from catalog.domain.limits import REJECTED_OF_A_RUN, REJECTED_OF_A_RUN_BYTES
 from catalog.domain.marking import Mark, mark_definition
 from catalog.models import Job, RefreshRun, Server, Tool
 from catalog.models.jobs import JobKind, JobState
-from catalog.services import connections, history, jobs, marks, refresh, server_settings, snapshots
-from catalog.services.changes import COMMAND_LINE
-from tests.rows import make_server
+from catalog.services import connections, history, jobs, marks, refresh, servers, snapshots
+from tests.harness.rows import make_job, make_server
 from tests.sessions.api.calling import make_agent
 
 pytestmark = pytest.mark.django_db
 
 
-def lists(*names: str, rejected: tuple[Rejected, ...] = ()) -> Callable[..., Listing]:
+def lists(*names: str, rejected: tuple[Rejected, ...] = ()) -> Callable[..., ServerListing]:
     definitions = tuple({"name": name, "inputSchema": {"type": "object"}} for name in names)
-    return lambda connection, **_: Listing(
+    return lambda connection, **_: ServerListing(
         definitions,
         rejected,
         server_title="Fixture",
@@ -37,7 +37,7 @@ def lists(*names: str, rejected: tuple[Rejected, ...] = ()) -> Callable[..., Lis
     )
 
 
-def fails(connection: Connection, **_: object) -> Listing:
+def fails(connection: Connection, **_: object) -> ServerListing:
     raise UpstreamFailure(FailureCode.REFUSED, "Nothing listens there", stderr_tail="tail")
 
 
@@ -45,7 +45,7 @@ def stdio_server(**values: object) -> Server:
     return make_server(transport=Transport.STDIO, command="fixture", **values)
 
 
-def run(server: Server, list_tools: Callable[..., Listing]) -> RefreshRun:
+def run(server: Server, list_tools: Callable[..., ServerListing]) -> RefreshRun:
     job = refresh.request_refresh(server=server)
     handlers = {JobKind.REFRESH_SERVER: lambda held: refresh.run_refresh(held, list_tools=list_tools)}
     assert jobs.run_job(job_id=job.pk, holder="worker", handlers=handlers)
@@ -93,7 +93,7 @@ class TestSuccess:
             {"name": name, "description": "Uses •••.", "inputSchema": {"type": "object"}}
             for name in ("masked", "own")
         )
-        run(stdio_server(), lambda *_, **__: Listing(definitions, masked=frozenset({"masked"})))
+        run(stdio_server(), lambda *_, **__: ServerListing(definitions, masked=frozenset({"masked"})))
         assert dict(Tool.objects.values_list("name", "mark_count")) == {"masked": 1, "own": 0}
 
     def test_what_it_leaves_behind_is_pruned_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,11 +159,11 @@ class TestLongWork:
 
 class TestServerDeletedWhileItIsAsked:
     @pytest.mark.parametrize("answer", [lists("a"), fails])
-    def test_refresh_ends_without_a_record(self, answer: Callable[..., Listing]) -> None:
+    def test_refresh_ends_without_a_record(self, answer: Callable[..., ServerListing]) -> None:
         server = stdio_server()
 
-        def delete_and_answer(connection: Connection, **limits: object) -> Listing:
-            server_settings.delete_server(server=server, actor=COMMAND_LINE)
+        def delete_and_answer(connection: Connection, **limits: object) -> ServerListing:
+            servers.delete_server(server=server, actor=COMMAND_LINE)
             return answer(connection, **limits)
 
         job = refresh.request_refresh(server=server)
@@ -207,7 +207,7 @@ class TestFailure:
         assert waits[-1] > waits[0] * 4
 
     def test_mistake_of_ours_is_shown_and_tried_again(self) -> None:
-        def stumble(connection: Connection, **_: object) -> Listing:
+        def stumble(connection: Connection, **_: object) -> ServerListing:
             raise ZeroDivisionError("a secret might be in here")
 
         server = stdio_server()
@@ -219,7 +219,7 @@ class TestFailure:
     def test_introduction_longer_than_its_columns_is_cut(self) -> None:
         server = stdio_server()
         long = "x" * 500
-        listing = Listing((), server_title=long, server_version=long, protocol_version=long)
+        listing = ServerListing((), server_title=long, server_version=long, protocol_version=long)
         run(server, lambda *_, **__: listing)
         assert (len(server.title), len(server.version), len(server.protocol_version)) == (200, 100, 40)
 
@@ -248,7 +248,7 @@ class TestSecondWorker:
         server = stdio_server()
         job = refresh.request_refresh(server=server)
 
-        def be_overtaken(connection: Connection, **_: object) -> Listing:
+        def be_overtaken(connection: Connection, **_: object) -> ServerListing:
             Job.objects.filter(pk=job.pk).update(held_until=timezone.now() - timedelta(seconds=1))
             assert jobs.claim_job(job_id=job.pk, holder="another")
             return lists("late")(connection)
@@ -268,6 +268,25 @@ class TestDue:
         make_server(next_refresh_at=past)
         assert refresh.request_due_refreshes(now=timezone.now()) == 1
         assert Job.objects.get().subject == due.pk
+
+    def test_many_servers_cost_as_many_statements_as_one(
+        self, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        past = timezone.now() - timedelta(minutes=1)
+        due = [stdio_server(next_refresh_at=past) for _ in range(20)]
+        waits = jobs.request_job(kind=JobKind.REFRESH_SERVER, subject=due[0].pk)
+        with django_assert_num_queries(2):
+            assert refresh.request_due_refreshes(now=timezone.now()) == 19
+        assert {job.subject for job in Job.objects.open()} == {server.pk for server in due}
+        assert Job.objects.get(subject=due[0].pk) == waits
+
+    def test_job_that_was_added_meanwhile_is_left_as_it_is(self) -> None:
+        later = timezone.now() + timedelta(minutes=1)
+        waits = make_job(subject=7, run_after=later)
+        jobs.ensure_jobs(kind=JobKind.REFRESH_SERVER, subjects=[7, 8])
+        assert sorted(Job.objects.values_list("subject", flat=True)) == [7, 8]
+        waits.refresh_from_db()
+        assert waits.run_after == later
 
     def test_refresh_under_way_is_not_asked_for_again(self) -> None:
         server = stdio_server(next_refresh_at=timezone.now() - timedelta(minutes=1))

@@ -1,4 +1,6 @@
-"""The index follows the catalog: by the change when little changed, anew when it is missing or damaged."""
+"""The index follows the catalog: incrementally after a small change, rebuilt when it is missing
+or damaged.
+"""
 
 import shutil
 from pathlib import Path
@@ -11,7 +13,7 @@ from catalog.models import CatalogVersion, Job, Server, Tool
 from catalog.models.jobs import JobKind
 from catalog.search import generations, index
 from catalog.services import reindex, tools
-from tests.rows import make_server, make_tool
+from tests.harness.rows import make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +28,7 @@ class TestBringUpToDate:
         make_tool(name="alpha")
         reindex.bring_up_to_date()
         assert names_in(index_folder) == ["alpha"]
-        assert index.read_state(index_folder).version == CatalogVersion.current()
+        assert index.read_index_state(index_folder).version == CatalogVersion.current()
 
     def test_change_is_applied_to_the_index_there_is(self, index_folder: Path) -> None:
         server = make_server()

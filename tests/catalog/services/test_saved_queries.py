@@ -2,12 +2,12 @@
 
 import pytest
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE, Actor
+from catalog.access.roles import Role
 from catalog.domain.errors import Conflict, InvalidInput, NotAllowed
 from catalog.models import Change, Policy, SavedQuery, Server
 from catalog.services import saved_queries, undo
-from catalog.services.changes import COMMAND_LINE, Actor
-from tests.rows import make_policy, make_server, make_tool
+from tests.harness.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 

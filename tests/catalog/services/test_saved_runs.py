@@ -2,14 +2,14 @@
 
 import pytest
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.models import Job, Policy, SavedResult, SavedRun
 from catalog.models.jobs import JobKind
 from catalog.selectors import saved_queries as selectors
-from catalog.selectors.saved_queries import News
-from catalog.services import followers, policies, saved_queries, saved_runs, tool_settings
-from catalog.services.changes import COMMAND_LINE
+from catalog.selectors.saved_queries import ResultTrend
+from catalog.services import derived_state, policies, saved_queries, saved_runs, tool_settings
 from catalog.tasks import HANDLERS
-from tests.rows import make_job, make_policy, make_server, make_tool
+from tests.harness.rows import make_job, make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +21,7 @@ def policy() -> Policy:
     make_tool(server=slack, name="send_message", description="Write to a channel.")
     for number in range(6):
         make_tool(server=slack, name=f"message_{number}", description="One message.")
-    followers.bring_up_to_date()
+    derived_state.bring_up_to_date()
     return Policy.objects.get(slug="default")
 
 
@@ -32,7 +32,7 @@ def save(policy: Policy, query: str, *expected: str) -> None:
 def hide(policy: Policy, *visible: str) -> None:
     """Break by a setting: only these tools exist for the policy's agents."""
     policies.change_policy(policy=policy, changed={"visible": list(visible)}, actor=COMMAND_LINE)
-    followers.bring_up_to_date()
+    derived_state.bring_up_to_date()
 
 
 def run(policy: Policy) -> SavedRun:
@@ -109,14 +109,14 @@ class TestAfterAChange:
         tool = policy.decisions.get(tool__name="send_message").tool
         tool_settings.change_tool(tool=tool, hidden=True, actor=COMMAND_LINE)
         assert not self.is_asked()  # the decisions have not followed yet
-        followers.bring_up_to_date()
+        derived_state.bring_up_to_date()
         assert self.is_asked()
 
     def test_worker_runs_what_is_stale_and_nothing_else(self, policy: Policy) -> None:
         save(policy, "send message", "send_message")
         fresh = run(policy)
         other = make_policy(slug="other")
-        followers.bring_up_to_date()
+        derived_state.bring_up_to_date()
         save(other, "send message", "send_message")
         HANDLERS[JobKind.RUN_SAVED_QUERIES](make_job(kind=JobKind.RUN_SAVED_QUERIES))
         assert SavedRun.objects.get(policy=other).passed == 1
@@ -128,7 +128,7 @@ class TestAfterAChange:
     @staticmethod
     def is_asked() -> bool:
         Job.objects.all().delete()
-        followers.request_if_behind()
+        derived_state.request_if_behind()
         return Job.objects.filter(kind=JobKind.RUN_SAVED_QUERIES).exists()
 
 
@@ -143,7 +143,7 @@ class TestWhatMoved:
         assert found.previous is not None
         assert [row.saved.query for row in found.rows] == ["send message", "message"]
         broken = found.rows[0]
-        assert (broken.passed, broken.news) == (False, News.BROKE)
+        assert (broken.passed, broken.trend) == (False, ResultTrend.BROKE)
         assert (broken.expected[0].place, broken.expected[0].before) == (None, 1)
         assert broken.last_passed_at == found.previous.at
         assert found.recall_points == -50.0
@@ -157,7 +157,7 @@ class TestWhatMoved:
         hide(policy, "slack/*")
         run(policy)
         found = selectors.read_set(policy)
-        assert [row.news for row in found.rows] == [News.MENDED]
+        assert [row.trend for row in found.rows] == [ResultTrend.MENDED]
 
     def test_query_saved_since_is_new(self, policy: Policy) -> None:
         save(policy, "send message", "send_message")
@@ -165,8 +165,8 @@ class TestWhatMoved:
         hide(policy, "slack/*")
         save(policy, "message", "message_0")
         run(policy)
-        news = {row.saved.query: row.news for row in selectors.read_set(policy).rows}
-        assert news == {"message": News.NEW, "send message": News.NONE}
+        trend = {row.saved.query: row.trend for row in selectors.read_set(policy).rows}
+        assert trend == {"message": ResultTrend.NEW, "send message": ResultTrend.NONE}
 
     def test_change_of_another_policy_is_not_to_blame(self, policy: Policy) -> None:
         other = make_policy(slug="other")
@@ -188,7 +188,7 @@ class TestWhatMoved:
 
     def test_sums_are_over_all_policies(self, policy: Policy) -> None:
         other = make_policy(slug="other", visible=["nothing"])
-        followers.bring_up_to_date()
+        derived_state.bring_up_to_date()
         for one in (policy, other):
             save(one, "send message", "send_message")
             run(one)

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.domain import dialects
 from catalog.domain.choices import Kind, Loading
 from catalog.domain.definitions import Definition
@@ -20,13 +23,12 @@ from catalog.services import (
     config,
     policies,
     saved_queries,
-    server_settings,
+    servers,
     tool_settings,
     tools,
     undo,
 )
-from catalog.services.changes import COMMAND_LINE
-from tests.rows import make_server, make_tool
+from tests.harness.rows import make_server, make_tool
 from tests.sessions.api.calling import Agent, Conversation, fill_catalog, follow, make_agent
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +45,9 @@ def names_of(server: str) -> set[str]:
 
 
 def import_document(document: dict[str, Any]) -> config.ImportPlan:
-    return config.import_config(config=dialects.parse(document), policy_slug="default", actor=COMMAND_LINE)
+    return config.import_config(
+        config=dialects.parse_config(document), policy_slug="default", actor=COMMAND_LINE
+    )
 
 
 class TestGivenWhenAServerIsMade:
@@ -89,7 +93,7 @@ class TestGivenWhenAServerIsMade:
 
 class TestChanged:
     def change(self, kind: Kind, server: str = "github") -> None:
-        server_settings.set_kind(server=Server.objects.get(name=server), kind=kind, actor=COMMAND_LINE)
+        servers.set_kind(server=Server.objects.get(name=server), kind=kind, actor=COMMAND_LINE)
         follow()
 
     def test_by_rest_and_by_config(self, admin: Agent) -> None:
@@ -98,6 +102,18 @@ class TestChanged:
         make_server(name="api", transport="http", url="https://mcp.test/")
         plan = import_document({"mcpServers": {"api": {"url": "https://mcp.test/", "kind": "builtin"}}})
         assert (plan.changed, Server.objects.get(name="api").kind) == (("api",), "builtin")
+
+    def test_names_of_many_tools_are_written_as_they_are(self, admin: Agent) -> None:
+        """The catalog is held meanwhile: Django's bulk update would take many times as long."""
+        server = make_server(name="many")
+        for number in range(30):
+            make_tool(server=server, name=f"tool_{number}")
+        with CaptureQueriesContext(connection) as queries:
+            self.change(Kind.PLUGIN, "many")
+        renaming = [query["sql"] for query in queries if 'SET "qualified_name"' in query["sql"]]
+        assert renaming
+        assert not [statement for statement in renaming if "CASE WHEN" in statement]
+        assert names_of("many") == {f"plugin__many__tool_{number}" for number in range(30)}
 
     def test_tools_get_the_names_of_the_kind_and_keep_the_rest(self, admin: Agent) -> None:
         tool = Tool.objects.get(name="create_issue")

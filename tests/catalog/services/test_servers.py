@@ -1,19 +1,19 @@
-"""What changes a server: how often it is refreshed, and where it is."""
+"""Changing a server: its refresh interval and its address."""
 
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE, Actor
+from catalog.access.roles import Role
 from catalog.domain.choices import Transport
 from catalog.domain.connection import FailureCode
 from catalog.domain.dialects import ServerEntry
 from catalog.domain.errors import InvalidInput, NotAllowed
 from catalog.models import Change, Server
 from catalog.services import servers
-from catalog.services.changes import COMMAND_LINE, Actor
-from tests.rows import make_server
+from tests.harness.rows import make_server
 
 pytestmark = pytest.mark.django_db
 

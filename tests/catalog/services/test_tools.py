@@ -8,7 +8,7 @@ from catalog.domain.choices import Loading
 from catalog.domain.definitions import Definition
 from catalog.models import CatalogVersion, Server, Tool
 from catalog.services import tools
-from tests.rows import make_policy, make_server
+from tests.harness.rows import make_policy, make_server
 
 pytestmark = pytest.mark.django_db
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE, Actor
+from catalog.access.roles import Role
 from catalog.domain.choices import Loading
 from catalog.domain.errors import Conflict, NotAllowed
 from catalog.models import Change, Policy, Server, Tool
 from catalog.models.changes import Action, Subject
-from catalog.services import policies, server_settings, servers, tool_settings, undo
-from catalog.services.changes import COMMAND_LINE, Actor
-from tests.rows import make_change, make_server, make_tool
+from catalog.services import policies, servers, tool_settings, undo
+from tests.harness.rows import make_change, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -22,7 +22,7 @@ def test_servers_settings_come_back_and_the_undo_is_recorded() -> None:
     server = make_server(name="github")
     servers.set_defer_loading(server=server, defer_loading=True, actor=COMMAND_LINE)
     undo_newest()
-    server_settings.set_enabled(server=server, enabled=False, actor=COMMAND_LINE)
+    servers.set_enabled(server=server, enabled=False, actor=COMMAND_LINE)
     undo_newest()
     servers.set_refresh_interval(server=server, seconds=60, actor=COMMAND_LINE)
     undo_newest()

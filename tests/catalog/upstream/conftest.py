@@ -16,13 +16,13 @@ from mcp import Client
 from catalog import upstream
 from catalog.domain.addresses import AddressRules
 from catalog.domain.choices import Transport
-from catalog.domain.connection import Connection, Limits, Listing, Rules
+from catalog.domain.connection import Connection, Limits, Rules, ServerListing
 
 SERVERS = Path(__file__).with_name("servers")
 PATIENCE_SECONDS = 20.0
 
 AT_HOME = Rules(addresses=AddressRules(allow_private=True))
-ListOdd = Callable[..., Listing]
+ListOdd = Callable[..., ServerListing]
 
 
 class RollCall:
@@ -74,7 +74,9 @@ def roll_call() -> Iterator[RollCall]:
 def list_odd(roll_call: RollCall) -> ListOdd:
     """List the hand-written server that behaves as named. Keywords are those of `Limits`."""
 
-    def list_tools(behaviour: str, *args: str, env: dict[str, str] | None = None, **limits: float) -> Listing:
+    def list_tools(
+        behaviour: str, *args: str, env: dict[str, str] | None = None, **limits: float
+    ) -> ServerListing:
         return upstream.list_tools(
             odd_connection(behaviour, *args, env={"ROLL_CALL": roll_call.port, **(env or {})}),
             limits=Limits(**limits),  # type: ignore[arg-type]

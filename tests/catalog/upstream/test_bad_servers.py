@@ -10,7 +10,7 @@ from catalog import upstream
 from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
 from tests.catalog.upstream.conftest import AT_HOME, ListOdd, RollCall, odd_connection
 
-# What interpreters need to start and the keeper to clean up, on a busy machine.
+# What interpreters need to start and the subreaper to clean up, on a busy machine.
 SLACK_SECONDS = 8.0
 
 
@@ -85,13 +85,15 @@ def test_a_file_that_cannot_run_says_so(tmp_path: Path) -> None:
 def test_of_two_tools_with_one_name_the_first_is_kept(list_odd: ListOdd) -> None:
     listing = list_odd("repeats_names")
     assert [tool["description"] for tool in listing.definitions] == ["A tool like any other."]
-    assert listing.rejected == (("fine", "another tool of this server has the same name; the first is kept"),)
+    assert listing.rejected == (
+        ("fine", "another tool of this server has the same name; the first is kept", 1),
+    )
 
 
 def test_a_tool_with_a_bad_schema_is_kept_out_alone(list_odd: ListOdd) -> None:
     listing = list_odd("has_a_bad_schema")
     assert [tool["name"] for tool in listing.definitions] == ["fine"]
-    assert [name for name, _ in listing.rejected] == ["bad"]
+    assert [one.name for one in listing.rejected] == ["bad"]
     assert "properties/n/type: 7 is not" in listing.rejected[0].why
 
 

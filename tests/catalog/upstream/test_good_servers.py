@@ -8,11 +8,11 @@ from mcp.client.stdio import StdioServerParameters
 
 from catalog import upstream
 from catalog.domain.choices import Transport
-from catalog.domain.connection import Connection, Limits, Listing
+from catalog.domain.connection import Connection, Limits, ServerListing
 from tests.catalog.upstream.conftest import AT_HOME, ListOdd, list_with_sdk, sdk_connection
 
 
-def list_at(transport: Transport, url: str) -> Listing:
+def list_at(transport: Transport, url: str) -> ServerListing:
     return upstream.list_tools(Connection(transport, url=url), limits=Limits(), rules=AT_HOME)
 
 
@@ -57,13 +57,11 @@ def test_the_server_introduces_itself() -> None:
     )
     assert listing.instructions == "Ask for books."
     assert listing.protocol_version == "2026-07-28"
-    assert listing.supports_list_changed is True
 
 
 def test_every_page_is_read_in_order(list_odd: ListOdd) -> None:
     listing = list_odd("has_three_pages")
     assert [tool["name"] for tool in listing.definitions] == ["fine", "finer", "finest"]
-    assert listing.supports_list_changed is False
 
 
 def test_a_banner_on_stdout_does_no_harm(list_odd: ListOdd) -> None:

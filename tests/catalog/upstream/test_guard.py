@@ -3,7 +3,7 @@
 import pytest
 
 from catalog import upstream
-from catalog.domain.addresses import AddressRules, parse_networks
+from catalog.domain.addresses import AddressRules
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, FailureCode, Limits, Rules, UpstreamFailure
 from catalog.upstream.guard import resolve_host
@@ -51,7 +51,7 @@ def test_a_name_is_looked_up_once_so_it_cannot_change_its_mind(http_port: int) -
     listing = upstream.list_tools(
         Connection(Transport.HTTP, url=f"http://localhost:{http_port}/mcp"),
         limits=Limits(),
-        rules=Rules(addresses=AddressRules(allowed_networks=parse_networks("127.0.0.0/8"))),
+        rules=Rules(addresses=AddressRules(allow_private=True)),
         resolver=lambda host, port: next(answers),
     )
     assert len(listing.definitions) == 2

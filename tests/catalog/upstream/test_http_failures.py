@@ -1,4 +1,4 @@
-"""What an admin reads when a server over HTTP cannot be listed."""
+"""Messages for admins when a server over HTTP cannot be listed."""
 
 import socket
 from collections.abc import Iterator
@@ -92,7 +92,9 @@ def test_what_is_no_mcp_server_is_told_so(web: Web, path: str, words: str) -> No
     [("endless", Transport.HTTP), ("endless_events", Transport.HTTP), ("endless_events", Transport.SSE)],
 )
 def test_an_endless_answer_is_cut_off(web: Web, path: str, transport: Transport) -> None:
-    failure = fail_at(f"http://127.0.0.1:{web.port}/{path}", transport=transport)
+    """By size, whatever the time: the limit on time is there for a client that looks only when it is over."""
+    limits = Limits(connect_timeout_seconds=8)
+    failure = fail_at(f"http://127.0.0.1:{web.port}/{path}", transport=transport, limits=limits)
     assert failure.code is FailureCode.TOO_LARGE
 
 

@@ -1,4 +1,4 @@
-"""What may run on our machine, and what it gets to know."""
+"""Commands that may run on our machine, and their environment."""
 
 import json
 import os
@@ -52,12 +52,6 @@ def test_where_commands_are_limited_no_variable_may_change_what_they_run(name: s
     connection = odd_connection("is_fine", env={name: "/tmp/evil"})
     failure = refuse(connection, StdioRules(allowed_commands=LISTED))
     assert failure.message == f"The variable {name} changes which code a command runs: remove it"
-
-
-def test_the_rules_can_allow_such_variables() -> None:
-    connection = odd_connection("is_fine", env={"PYTHONPATH": "/tmp/mine"})
-    rules = Rules(stdio=StdioRules(allowed_commands=LISTED, allow_loader_variables=True))
-    assert upstream.list_tools(connection, limits=Limits(), rules=rules).definitions
 
 
 def test_a_server_knows_path_home_and_what_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:

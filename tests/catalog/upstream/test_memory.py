@@ -44,6 +44,7 @@ def test_a_flood_costs_little_memory(behaviour: str) -> None:
     assert grow(behaviour) < MOST_GROWTH_KB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behaviour", ["floods_requests", "floods_notifications"])
 def test_a_flood_of_messages_costs_little_memory_each_time(behaviour: str) -> None:
     assert grow(behaviour, behaviour, behaviour) < MOST_GROWTH_KB

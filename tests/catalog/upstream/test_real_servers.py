@@ -13,10 +13,10 @@ from mcp.client.stdio import StdioServerParameters
 
 from catalog import upstream
 from catalog.domain.choices import Transport
-from catalog.domain.connection import Connection, Limits, Listing
+from catalog.domain.connection import Connection, Limits, ServerListing
 from tests.catalog.upstream.conftest import AT_HOME, list_with_sdk
+from tests.harness.workers import find_free_port
 from tests.servers.installed import EVERYTHING, STDIO_SERVERS, RealServer, require_installed
-from tests.workers import find_free_port
 
 pytestmark = pytest.mark.servers
 
@@ -26,11 +26,11 @@ def installed() -> None:
     require_installed()
 
 
-def list_ours(connection: Connection) -> Listing:
+def list_ours(connection: Connection) -> ServerListing:
     return upstream.list_tools(connection, limits=Limits(), rules=AT_HOME)
 
 
-def assert_same(listing: Listing, expected: list[dict[str, Any]]) -> None:
+def assert_same(listing: ServerListing, expected: list[dict[str, Any]]) -> None:
     assert expected
     assert [tool["name"] for tool in listing.definitions] == [tool["name"] for tool in expected]
     for ours, theirs in zip(listing.definitions, expected, strict=True):

@@ -129,7 +129,7 @@ def test_a_secret_in_a_definition_is_masked_and_marked(token: str) -> None:
 def test_a_tool_whose_name_or_keys_hold_a_secret_is_kept_out() -> None:
     connection = odd_connection("lists_its_secret", env={"API_TOKEN": CANARY})
     listing = upstream.list_tools(connection, limits=Limits(), rules=AT_HOME)
-    rejected = dict(listing.rejected)
+    rejected = {one.name: one.why for one in listing.rejected}
     assert list(rejected) == ["bad-•••", "named-•••", "keyed", "requiring"]
     for name in ("named-•••", "keyed", "requiring"):
         assert rejected[name] == "its name or the name of a parameter holds a secret of its server"

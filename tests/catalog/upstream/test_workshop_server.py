@@ -9,11 +9,11 @@ import pytest
 from catalog import upstream
 from catalog.demo import workshop_server as workshop
 from catalog.domain.choices import Transport
-from catalog.domain.connection import Connection, Limits, Listing
+from catalog.domain.connection import Connection, Limits, ServerListing
 from tests.catalog.upstream.conftest import AT_HOME
 
 
-def list_workshop(*args: str) -> Listing:
+def list_workshop(*args: str) -> ServerListing:
     connection = Connection(Transport.STDIO, command=sys.executable, args=args)
     return upstream.list_tools(connection, limits=Limits(), rules=AT_HOME)
 

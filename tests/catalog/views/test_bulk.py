@@ -1,15 +1,18 @@
 """Editing many tools in the console: those ticked, or what a filter matches; a look first, and an undo."""
 
+import re
+from typing import Any
+
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.access import Role
+from catalog.access.roles import Role
 from catalog.domain.choices import Loading
 from catalog.models import Change, Tool, ToolTag
 from catalog.services import decisions
-from tests.pages import HTMX, broken_rules, signed_in, text_of, visible_text
-from tests.rows import make_policy, make_server, make_tool
+from tests.harness.pages import HTMX, broken_rules, signed_in, text_of, visible_text
+from tests.harness.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -28,6 +31,12 @@ def tools() -> list[Tool]:
 
 def ticked(tools: list[Tool]) -> str:
     return "/bulk-edit/?" + "&".join(f"tool={tool.pk}" for tool in tools)
+
+
+def chosen_in(response: Any) -> str:
+    found = re.search(r'name="chosen" value="([^"]+)"', text_of(response))
+    assert found
+    return found[1]
 
 
 class TestLook:
@@ -80,7 +89,7 @@ class TestLook:
     ) -> None:
         client = signed_in(Role.EDITOR)
         for chosen in (tools[:1], tools):
-            with django_assert_num_queries(9):
+            with django_assert_num_queries(8):
                 client.post(ticked(chosen), {"loading": "always"}, headers=HTMX)
 
     def test_without_script_it_is_a_page(self, tools: list[Tool]) -> None:
@@ -108,6 +117,24 @@ class TestApply:
         client.post(f"/changes/{change.pk}/undo/")
         assert not Tool.objects.filter(loading="defer").exists()
         assert not ToolTag.objects.exists()
+
+    @pytest.mark.parametrize("what", ["another matches", "one matches no more"])
+    def test_other_tools_than_were_shown_are_not_changed(self, tools: list[Tool], what: str) -> None:
+        client, path = signed_in(Role.EDITOR), "/bulk-edit/?all=1&server=github"
+        chosen = chosen_in(client.get(path))
+        if what == "another matches":
+            make_tool(server=tools[0].server, name="three")
+        else:
+            Tool.objects.filter(pk=tools[0].pk).delete()
+        values = {"loading": "defer", "chosen": chosen, "step": "apply"}
+        response = client.post(path, values)
+        assert response.status_code == 422
+        assert "Nothing was changed: other tools match by now" in visible_text(response)
+        assert not Tool.objects.filter(loading="defer").exists()
+        again = client.post(path, {**values, "chosen": chosen_in(response)})
+        assert again.status_code == 302
+        of_github = Tool.objects.filter(server=tools[0].server)
+        assert of_github.filter(loading="defer").count() == of_github.count()
 
     def test_look_that_names_the_pressed_button_stores_nothing(self, tools: list[Tool]) -> None:
         """htmx adds the button that is pressed while a look is due."""

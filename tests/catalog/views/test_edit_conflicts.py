@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE, Actor
+from catalog.access.roles import Role
 from catalog.domain.choices import Loading
 from catalog.models import Change, ModelSupport, Policy, Server, Tool
 from catalog.models.model_support import Provider
 from catalog.services import bulk, model_support, policies, servers, tool_settings
-from catalog.services.changes import COMMAND_LINE, Actor
-from tests.pages import HTMX, broken_rules, signed_in, text_of, visible_text
-from tests.rows import make_server, make_tool
+from tests.harness.pages import HTMX, broken_rules, signed_in, text_of, visible_text
+from tests.harness.rows import make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -222,7 +222,7 @@ class TestModel:
     def test_row_keeps_both_edits(self) -> None:
         ModelSupport.objects.all().delete()
         fields = {"provider": Provider.OTHER, "hosted_search": False, "context_window": None}
-        row = model_support.save_model(name_pattern="m*", actor=COMMAND_LINE, **fields)  # type: ignore[arg-type]
+        row = model_support.save_model(name_pattern="m*", actor=COMMAND_LINE, **fields).row  # type: ignore[arg-type]
         client, address = signed_in(Role.ADMIN), f"/models/{row.pk}/"
         opened = form_in(client.get(address))
         model_support.change_model(model_id=row.pk, changed={"hosted_search": True}, actor=ANN)

@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.access import Role
+from catalog.access.roles import Role
 from catalog.models import ToolTag
 from catalog.services import decisions
-from tests.pages import signed_in
-from tests.rows import make_server, make_tool
+from tests.harness.pages import signed_in
+from tests.harness.rows import make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 

@@ -6,14 +6,14 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE
+from catalog.access.roles import Role
 from catalog.models import Policy
 from catalog.selectors import policies
 from catalog.services import decisions
 from catalog.services import policies as policy_services
-from catalog.services.changes import COMMAND_LINE
-from tests.pages import signed_in, text_of, visible_text
-from tests.rows import make_policy, make_server, make_tool
+from tests.harness.pages import signed_in, text_of, visible_text
+from tests.harness.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +41,7 @@ class TestList:
             make_policy()
         client = signed_in(Role.VIEWER)
         client.get("/policies/")
-        with django_assert_num_queries(6):
+        with django_assert_num_queries(5):
             client.get("/policies/")
 
     def test_empty_list_says_what_to_do(self) -> None:

@@ -5,17 +5,17 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE
+from catalog.access.roles import Role
 from catalog.forms.policies import PolicyForm
 from catalog.models import Change, Job, Policy, PolicyVersion
 from catalog.models.jobs import JobKind
 from catalog.selectors.facts import read_policy
 from catalog.services import decisions, policies
-from catalog.services.changes import COMMAND_LINE
-from sessions.reading import offers
-from sessions.reading.tool_lists import Standing
-from tests.pages import HTMX, broken_rules, signed_in, text_of, visible_text
-from tests.rows import make_key, make_policy, make_server, make_tool
+from sessions.offers import offer_cache
+from sessions.offers.tool_lists import ResolvedTools
+from tests.harness.pages import HTMX, broken_rules, signed_in, text_of, visible_text
+from tests.harness.rows import make_key, make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -140,7 +140,7 @@ class TestPreview:
         response = signed_in(Role.EDITOR).post(PREVIEW, values_of(default(), mode="off"), headers=HTMX)
         page = visible_text(response)
         assert "<html" not in text_of(response)
-        now = Standing(offers.offer_of_policy(default().pk)).tokens()["sent"]
+        now = ResolvedTools(offer_cache.offer_of_policy(default().pk)).tokens()["sent"]
         assert f"1,000 tokens, now {now}" in page
         assert "1 tool flips." in page
         assert "github +1 – +1,000" in page
@@ -152,11 +152,11 @@ class TestPreview:
         decisions.bring_up_to_date()
         proposed = values_of(default(), prompt_budget_tokens="0", max_results="50")
         page = visible_text(signed_in(Role.EDITOR).post(PREVIEW, proposed, headers=HTMX))
-        now = Standing(offers.offer_of_policy(default().pk)).tokens()["sent"]
+        now = ResolvedTools(offer_cache.offer_of_policy(default().pk)).tokens()["sent"]
         policies.change_policy(
             policy=default(), changed={"prompt_budget_tokens": 0, "max_results": 50}, actor=COMMAND_LINE
         )
-        then = Standing(offers.offer_of_policy(default().pk)).tokens()["sent"]
+        then = ResolvedTools(offer_cache.offer_of_policy(default().pk)).tokens()["sent"]
         assert now > then > 0
         assert f"{then} tokens, now {now} Nothing flips" in page
 

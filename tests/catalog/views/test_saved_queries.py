@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE
+from catalog.access.roles import Role
 from catalog.models import Policy, SavedQuery, SavedRun
-from catalog.services import decisions, followers, policies, saved_queries, saved_runs
-from catalog.services.changes import COMMAND_LINE
-from tests.pages import HTMX, signed_in, text_of, visible_text
-from tests.rows import make_policy, make_server, make_tool
+from catalog.services import decisions, derived_state, policies, saved_queries, saved_runs
+from tests.harness.pages import HTMX, signed_in, text_of, visible_text
+from tests.harness.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -22,7 +22,7 @@ def policy() -> Policy:
     slack = make_server(name="slack")
     make_tool(server=slack, name="send_message", description="Write to a channel.")
     make_tool(server=slack, name="list_channels", description="Every channel.")
-    followers.bring_up_to_date()
+    derived_state.bring_up_to_date()
     return Policy.objects.get(slug="default")
 
 
@@ -76,7 +76,7 @@ class TestPage:
 
     def test_other_policies_sets_are_one_click_away(self, policy: Policy) -> None:
         other = make_policy(slug="other", visible=[])
-        followers.bring_up_to_date()
+        derived_state.bring_up_to_date()
         save(policy)
         save(other)
         response = signed_in(Role.VIEWER).get(PAGE, {"policy": "other"})
@@ -86,7 +86,7 @@ class TestPage:
 
     def test_opens_with_the_set_that_fails(self, policy: Policy) -> None:
         other = make_policy(slug="other", visible=[])
-        followers.bring_up_to_date()
+        derived_state.bring_up_to_date()
         save(policy)
         assert signed_in(Role.VIEWER).get(PAGE).context["set"].policy == policy
         save(other)
@@ -99,7 +99,7 @@ class TestPage:
         save(policy)
         for number in range(20):
             save(policy, f"send message {number}", "list_channels")
-        with django_assert_num_queries(11):
+        with django_assert_num_queries(10):
             client.get(PAGE)
 
 
@@ -214,6 +214,13 @@ class TestTwoEditors:
         opened = saved_queries.version_of(save(policy, expected="list_channels"))
         assert "Saved" in self.save_from_a_form(opened, "mcp__slack__send_message")
         assert SavedQuery.objects.get().expected == ["mcp__slack__send_message"]
+
+    def test_form_of_a_new_query_does_not_replace_a_saved_one(self, policy: Policy) -> None:
+        page = text_of(signed_in(Role.EDITOR).get("/console/saved/"))
+        opened = saved_queries.version_of(None)
+        assert f'name="version" value="{opened}"' in page
+        save(policy, expected="list_channels")
+        assert "Not saved" in self.save_from_a_form(opened, "mcp__slack__send_message")
 
     def test_form_has_the_version(self, policy: Policy) -> None:
         version = saved_queries.version_of(save(policy))

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from catalog.domain.limits import SCHEMA_TREE_LEVELS, SCHEMA_TREE_NODES
-from catalog.views.schema_tree import Node, grow_tree
+from catalog.views.schema_tree import SchemaNode, grow_tree
 
 
-def only(schema: dict[str, Any], **rest: Any) -> Node:
+def only(schema: dict[str, Any], **rest: Any) -> SchemaNode:
     (node,) = grow_tree({"properties": {"it": schema}, **rest})
     return node
 
@@ -17,7 +17,7 @@ def test_node_tells_type_need_description_and_limits() -> None:
     node = only(
         {"type": "string", "description": "A day.", "format": "date", "default": None}, required=["it"]
     )
-    assert node == Node(
+    assert node == SchemaNode(
         name="it",
         type="string",
         is_required=True,
@@ -56,7 +56,7 @@ def test_choices_of_objects_are_told_apart() -> None:
     "schema", [None, [], "x", {"properties": []}, {"properties": {"a": 1}}, {"required": 3, "anyOf": "x"}]
 )
 def test_schema_that_is_none_does_not_break_the_page(schema: object) -> None:
-    assert all(isinstance(node, Node) for node in grow_tree(schema))
+    assert all(isinstance(node, SchemaNode) for node in grow_tree(schema))
 
 
 def test_depth_and_breadth_are_bounded() -> None:

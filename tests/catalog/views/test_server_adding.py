@@ -1,16 +1,19 @@
 """Adding servers in the console: the dry run first, mistakes with their places, and no secret shown."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE
+from catalog.access.roles import Role
+from catalog.domain import dialects
 from catalog.models import Job, Policy, Server
-from catalog.services import servers
-from tests.pages import HTMX, broken_rules, signed_in, text_of, visible_text
-from tests.rows import make_server
+from catalog.services import config, servers
+from tests.harness.pages import HTMX, broken_rules, signed_in, text_of, visible_text
+from tests.harness.rows import make_server
 
 pytestmark = pytest.mark.django_db
 
@@ -19,9 +22,20 @@ CANARY = "canary-77ab12"
 REMOTE = {"url": f"https://mcp.example.com/?key={CANARY}", "headers": {"X-Key": CANARY}}
 
 
-def paste(client: Client, document: object, *, step: str = "check", **options: Any) -> Any:
+def paste(client: Client, document: object, *, step: str = "check", version: str = "", **options: Any) -> Any:
     text = document if isinstance(document, str) else json.dumps(document)
-    return client.post(PASTE, {"config": text, "policy": "default", "step": step}, **options)
+    values = {"config": text, "policy": "default", "step": step, "version": version}
+    return client.post(PASTE, values, **options)
+
+
+def version_in(response: Any) -> str:
+    found = re.search(r'name="version" value="([^"]+)"', text_of(response))
+    assert found
+    return found[1]
+
+
+def import_as_admin(document: object) -> None:
+    config.import_config(config=dialects.parse_config(document), policy_slug="default", actor=COMMAND_LINE)
 
 
 class TestPaste:
@@ -38,9 +52,11 @@ class TestPaste:
 
     def test_dry_run_tells_what_is_not_read_and_not_started(self) -> None:
         remote = {**REMOTE, "disabled": True, "timeout": 5, "cwd": "/x"}
-        page = visible_text(paste(signed_in(Role.EDITOR), {"mcpServers": {"remote": remote}}, headers=HTMX))
+        document = {"mcpServers": {"remote": remote}, "theme": "dark"}
+        page = visible_text(paste(signed_in(Role.EDITOR), document, headers=HTMX))
         assert "remote disabled: it is not asked for its tools" in page
         assert "Not read of remote timeout, cwd" in page
+        assert "Not read of the file theme" in page
 
     def test_file_of_another_program_is_no_success(self) -> None:
         response = paste(signed_in(Role.EDITOR), {"servers": {"remote": REMOTE}}, headers=HTMX)
@@ -55,6 +71,25 @@ class TestPaste:
         assert "remote add" in visible_text(response)
         assert CANARY not in text_of(response)
         assert not broken_rules(response)
+
+    @pytest.mark.parametrize("what", ["added", "changed", "policy"])
+    def test_import_over_what_has_changed_since_the_plan_is_refused(self, what: str) -> None:
+        document = {"mcpServers": {"remote": REMOTE}, "toolSearch": {"enabled": True}}
+        client = signed_in(Role.EDITOR)
+        if what == "changed":
+            import_as_admin({"mcpServers": {"remote": {"url": "https://first.example/"}}})
+        version = version_in(paste(client, document, headers=HTMX))
+        if what == "policy":
+            import_as_admin({"toolSearch": {"enabled": False}})
+        else:
+            import_as_admin({"mcpServers": {"remote": {"url": "https://other.example/"}}})
+        before = list(Server.objects.values())
+        response = paste(client, document, step="import", version=version)
+        assert response.status_code == 422
+        assert "has changed since it was read" in visible_text(response)
+        assert list(Server.objects.values()) == before
+        fresh = version_in(paste(client, document, headers=HTMX))
+        assert paste(client, document, step="import", version=fresh).status_code == 302
 
     def test_import_adds_servers_and_asks_for_their_tools(self) -> None:
         document = {"mcpServers": {"remote": REMOTE}, "toolSearch": {"enabled": True}}
@@ -146,6 +181,16 @@ class TestForm:
         response = client.post(FORM, {"name": "local", "command": "npx", "defer": "inherit"})
         assert response.status_code == 422
         assert not Server.objects.exists()
+
+    def test_name_that_is_taken_meanwhile_keeps_its_server(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of two who add one name at once, the second is told."""
+        make_server(name="taken", transport="http", url="https://first.example/")
+        monkeypatch.setattr("catalog.selectors.servers.server_names", list)  # as read a moment before
+        values = {"name": "taken", "url": "https://a.example/", "transport": "http", "defer": "inherit"}
+        response = signed_in(Role.ADMIN).post(FORM, values)
+        assert response.status_code == 422
+        assert "There is a server of that name already" in visible_text(response)
+        assert Server.objects.get().url == "https://first.example/"
 
     @pytest.mark.parametrize(
         ("values", "field", "message"),

@@ -3,11 +3,11 @@
 import pytest
 from django.test import Client
 
-from catalog.access import Role
+from catalog.access.roles import Role
 from catalog.domain.choices import Transport
 from catalog.models import Change, Server, Tool
-from tests.pages import HTMX, broken_rules, signed_in, text_of, visible_text
-from tests.rows import make_policy, make_server, make_tool
+from tests.harness.pages import HTMX, broken_rules, signed_in, text_of, visible_text
+from tests.harness.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
 

@@ -1,5 +1,6 @@
 """The pages of tools."""
 
+import re
 from typing import Any
 
 import pytest
@@ -7,17 +8,17 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.access import Role
+from catalog.access.roles import Role
 from catalog.domain.choices import Loading
 from catalog.domain.definitions import Definition
 from catalog.models import Change, Policy, Tool, ToolTag
-from catalog.services import decisions, followers
+from catalog.services import decisions, derived_state
 from catalog.services.tools import store_definitions
-from tests.pages import HTMX, signed_in, text_of, visible_text
-from tests.rows import make_policy, make_server, make_tool
+from tests.harness.pages import HTMX, signed_in, text_of, visible_text
+from tests.harness.rows import make_policy, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
-DETAIL_QUERIES = 17
+DETAIL_QUERIES = 16
 SCHEMA = {
     "type": "object",
     "properties": {"path": {"type": "string", "description": "Where the file is."}},
@@ -91,8 +92,8 @@ class TestList:
         make_tool()
         client = signed_in(Role.VIEWER)
         once, twice = text_of(client.get("/tools/?sort=name")), text_of(client.get("/tools/?sort=-name"))
-        assert 'aria-sort="ascending"><a id="sort-name" href="?sort=-name"' in once
-        assert 'aria-sort="descending"><a id="sort-name" href="?sort=name"' in twice
+        assert re.search(r'aria-sort="ascending">\s*<a id="sort-name"\s+href="\?sort=-name"', once)
+        assert re.search(r'aria-sort="descending">\s*<a id="sort-name"\s+href="\?sort=name"', twice)
         assert 'href="?sort=size"' in twice
 
     def test_pages_hold_fifty_and_keep_the_filter(self) -> None:
@@ -123,9 +124,9 @@ class TestList:
         _make_many(make_server(), 60)
         client = signed_in(Role.VIEWER)
         client.get("/tools/")
-        with django_assert_num_queries(15):
+        with django_assert_num_queries(14):
             client.get("/tools/")
-        with django_assert_num_queries(12):
+        with django_assert_num_queries(11):
             client.get("/tools/", headers=HTMX)
 
     @pytest.mark.parametrize(
@@ -230,7 +231,7 @@ class TestDetail:
     def test_gives_advice_with_what_to_do(self) -> None:
         make_tool(server=make_server(name="jira"), name="createIssue", description="Open a ticket.")
         tool = make_tool(server=make_server(name="github"), name="create_issue", input_schema={"oneOf": [{}]})
-        followers.bring_up_to_date()
+        derived_state.bring_up_to_date()
         response = signed_in(Role.VIEWER).get(tool.get_absolute_url())
         page = visible_text(response)
         assert 'href="/tools/mcp__jira__createIssue/"' in text_of(response)
@@ -240,7 +241,7 @@ class TestDetail:
 
     def test_good_definition_is_told_so(self) -> None:
         tool = make_tool(name="read_file", description="Read a file from the disk.", input_schema=SCHEMA)
-        followers.bring_up_to_date()
+        derived_state.bring_up_to_date()
         assert "None: it says what it does" in visible_text(
             signed_in(Role.VIEWER).get(tool.get_absolute_url())
         )
@@ -303,8 +304,8 @@ class TestSettings:
         ("values", "message"),
         [
             ({"loading": "sometimes"}, "Select a valid choice"),
-            ({"loading": "always", "tags": "x" * 41}, "each at most 40 characters"),
-            ({"loading": "always", "keywords": "x" * 61}, "each at most 60 characters"),
+            ({"loading": "always", "tags": "x" * 41}, "Each at most 40 characters"),
+            ({"loading": "always", "keywords": "x" * 61}, "Each at most 60 characters"),
         ],
     )
     def test_mistake_is_told_in_place_and_changes_nothing(self, values: dict[str, str], message: str) -> None:

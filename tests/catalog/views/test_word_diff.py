@@ -4,19 +4,19 @@ import pytest
 
 from catalog.domain.limits import DIFFERENCE_CHARS, DIFFERENCE_WORDS
 from catalog.views import word_diff
-from catalog.views.word_diff import Effort, Piece, compare_definitions, compare_words, spell_out
+from catalog.views.word_diff import DiffSpan, Effort, compare_definitions, compare_words, spell_out
 
 
-def compare(before: str, after: str) -> list[Piece]:
+def compare(before: str, after: str) -> list[DiffSpan]:
     return compare_words(before, after, Effort())
 
 
 def test_only_the_words_that_differ_are_marked() -> None:
     assert compare("Read a file.", "Read one file.") == [
-        Piece("same", "Read "),
-        Piece("gone", "a"),
-        Piece("new", "one"),
-        Piece("same", " file."),
+        DiffSpan("same", "Read "),
+        DiffSpan("gone", "a"),
+        DiffSpan("new", "one"),
+        DiffSpan("same", " file."),
     ]
 
 
@@ -37,9 +37,14 @@ def test_long_stretch_that_stayed_is_cut_around_the_change() -> None:
 def test_text_too_long_to_compare_is_marked_as_one_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(word_diff, "DIFFERENCE_WORDS", 3)
     assert compare("a b c d e", "a x c y e") == [
-        *(Piece("same", "a "), Piece("gone", "b c d"), Piece("new", "x c y"), Piece("same", " e")),
+        *(
+            DiffSpan("same", "a "),
+            DiffSpan("gone", "b c d"),
+            DiffSpan("new", "x c y"),
+            DiffSpan("same", " e"),
+        ),
     ]
-    assert compare("", "a b c d") == [Piece("new", "a b c d")]
+    assert compare("", "a b c d") == [DiffSpan("new", "a b c d")]
 
 
 def test_texts_that_would_take_long_to_compare_are_marked_as_one_piece() -> None:
@@ -47,10 +52,10 @@ def test_texts_that_would_take_long_to_compare_are_marked_as_one_piece() -> None
     effort = Effort()
     before, after = "a!" * 1490, "a?" * 1490
     assert compare_words(before, after, effort) == [
-        *(Piece("same", "a"), Piece("gone", before[1:]), Piece("new", after[1:])),
+        *(DiffSpan("same", "a"), DiffSpan("gone", before[1:]), DiffSpan("new", after[1:])),
     ]
     assert -DIFFERENCE_WORDS < effort.steps <= 0
-    assert compare_words("a b c", "x b y", effort) == [Piece("gone", "a b c"), Piece("new", "x b y")]
+    assert compare_words("a b c", "x b y", effort) == [DiffSpan("gone", "a b c"), DiffSpan("new", "x b y")]
     assert effort.steps > -DIFFERENCE_WORDS
 
 
@@ -59,7 +64,7 @@ def test_a_piece_longer_than_one_reads_is_cut() -> None:
     assert gone.text.endswith("a … (7 more characters)")
     assert new.text == "b"
     assert spell_out({"description": "a" * (DIFFERENCE_CHARS + 7)}, kind="new")[0].pieces == [
-        Piece("new", gone.text)
+        DiffSpan("new", gone.text)
     ]
 
 
@@ -69,4 +74,4 @@ def test_fields_alike_are_left_out_and_schemas_are_compared_as_text() -> None:
     schema, title = compare_definitions(before, after, Effort())
     assert (schema.field, title.field) == ("inputSchema", "title")
     assert [piece.text for piece in schema.pieces if piece.kind != "same"] == ["path", "file"]
-    assert title.pieces == [Piece("new", "Read")]
+    assert title.pieces == [DiffSpan("new", "Read")]

@@ -6,12 +6,10 @@ from typing import Any
 
 from django.test import Client
 
-from catalog.models import Policy
-from catalog.services import followers
-from catalog.services.changes import COMMAND_LINE
-from sessions.models import ApiKey, Scope
-from sessions.services import keys
-from tests.rows import make_server, make_tool
+from catalog.access.actors import COMMAND_LINE
+from catalog.models import ApiKey, Policy, Scope
+from catalog.services import derived_state, keys
+from tests.harness.rows import make_server, make_tool
 
 ROOT = "/api/v1"
 
@@ -97,4 +95,4 @@ def fill_catalog() -> None:
 
 def follow() -> None:
     """What a worker does within two seconds of a change."""
-    followers.bring_up_to_date()
+    derived_state.bring_up_to_date()

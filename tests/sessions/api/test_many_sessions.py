@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from sessions.models import AgentSession, LoadedTool
-from sessions.services import records
+from sessions.services import write_behind
 from tests.sessions.api.calling import Agent, Conversation
 
 MANY = 10_000
@@ -52,7 +52,7 @@ def load_another(conversation: Conversation) -> None:
 
 def write_records(conversation: Conversation) -> None:
     conversation.search("create issue")
-    records.write_notes()
+    write_behind.flush()
 
 
 def queries_of(call: Callable[[Conversation], None], conversation: Conversation) -> list[str]:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.models import ModelSupport, Policy
 from catalog.services import policies
-from catalog.services.changes import COMMAND_LINE
-from sessions.reading import models_known
+from sessions.offers import known_models
 from tests.sessions.api.calling import Agent, follow
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,7 @@ def set_window(tokens: int | None, pattern: str = "house-*") -> None:
     ModelSupport.objects.update_or_create(
         name_pattern=pattern, defaults={"provider": "other", "context_window": tokens}
     )
-    models_known.forget()
+    known_models.clear()
 
 
 @pytest.fixture
@@ -54,6 +54,14 @@ class TestPercentOfTheWindow:
     def test_row_without_a_window_leaves_it_to_the_policy(self, by_percent: Agent) -> None:
         set_window(None)
         assert by_percent.begin(model="house-1").state()["context_window"] == 200_000
+
+    def test_models_row_counts_before_the_window_that_the_policy_has(self, by_percent: Agent) -> None:
+        change_default(context_window=5_000)
+        set_window(SMALL)
+        session = by_percent.begin(model="house-1")
+        assert (session.state()["context_window"], session.state()["active"]) == (SMALL, True)
+        set_window(None)
+        assert (session.state()["context_window"], session.state()["active"]) == (5_000, False)
 
     def test_list_of_sessions_says_the_same(self, by_percent: Agent) -> None:
         set_window(SMALL)
@@ -110,6 +118,35 @@ def test_state_sent_back_does_not_make_the_window_the_sessions_own(agent: Agent)
     talk = agent.begin(model="house-1")
     state = talk.state()
     assert state["context_window"] == LARGE
-    sent_back = {name: state[name] for name in ("model", "context_window")}
-    agent.call("PATCH", talk.path, {**sent_back, "model": "another"})
+    agent.call("PATCH", talk.path, {**state, "model": "another"})
     assert talk.state()["context_window"] == 200_000
+
+
+def test_state_that_begins_a_session_does_not_make_the_window_its_own(agent: Agent) -> None:
+    set_window(LARGE)
+    state = agent.begin(model="house-1").state()
+    copy = agent.begin(**state)
+    set_window(SMALL)
+    assert copy.state()["context_window"] == SMALL
+
+
+def test_window_that_was_edited_in_a_state_is_the_sessions_own(agent: Agent) -> None:
+    set_window(LARGE)
+    talk = agent.begin(model="house-1")
+    state = {**talk.state(), "context_window": 5_000}
+    agent.call("PATCH", talk.path, state)
+    copy = agent.begin(**state)
+    set_window(SMALL)
+    assert (talk.state()["context_window"], copy.state()["context_window"]) == (5_000, 5_000)
+
+
+def test_window_that_an_agent_sets_is_its_own_also_where_it_is_the_one_in_force(agent: Agent) -> None:
+    set_window(LARGE)
+    talk = agent.begin(model="house-1")
+    agent.call("PATCH", talk.path, {"context_window": LARGE})
+    together = agent.begin()
+    agent.call("PATCH", together.path, {"model": "house-1", "context_window": 200_000})
+    set_window(SMALL)
+    assert (talk.state()["context_window"], together.state()["context_window"]) == (LARGE, 200_000)
+    agent.call("PATCH", talk.path, {"context_window": None})
+    assert talk.state()["context_window"] == SMALL

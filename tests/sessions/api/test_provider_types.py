@@ -7,9 +7,9 @@ from typing import Any, get_type_hints
 import pytest
 from pydantic import TypeAdapter
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.models import Policy
 from catalog.services import policies
-from catalog.services.changes import COMMAND_LINE
 from tests.sessions.api.calling import Agent, follow
 
 pytestmark = pytest.mark.django_db

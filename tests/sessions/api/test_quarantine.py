@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.models import Decision, Policy, Server, Tool
 from catalog.services import approvals, policies
-from catalog.services.changes import COMMAND_LINE
-from sessions.reading import offers
+from sessions.offers import offer_cache
 from tests.catalog.services.test_approvals import ADMIN, define
-from tests.rows import make_server
+from tests.harness.rows import make_server
 from tests.sessions.api.calling import Agent, Conversation, follow, make_agent
 
 pytestmark = pytest.mark.django_db
@@ -86,7 +86,7 @@ class TestChanged:
         conversation = agent.begin()
         conversation.search("send mail", max_results=1)
         change_definition(server)
-        offers.forget()  # another node, which has not served this policy yet
+        offer_cache.clear()  # another node, which has not served this policy yet
         assert Decision.objects.filter(tool__qualified_name=SEND).exists()
         assert_nowhere(conversation, SEND)
 
@@ -239,7 +239,7 @@ class TestServersOwnWords:
 
     def introduce(self, server: Server, words: str, description: str = "") -> None:
         Server.objects.filter(pk=server.pk).update(instructions=words, description=description)
-        offers.forget()
+        offer_cache.clear()
 
     def prompts(self, agent: Agent) -> str:
         listed = [agent.read(f"/policies/default/tools?format={form}&hosted=true") for form in FORMATS]

@@ -1,15 +1,20 @@
 """Searching by REST: what is found, loaded, and said."""
 
+import re
+import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
 
+from catalog.access import key_uses
+from catalog.access.actors import COMMAND_LINE
 from catalog.models import Policy, Tool
 from catalog.services import policies, tool_settings
-from catalog.services.changes import COMMAND_LINE
-from sessions.models import SearchEvent
-from sessions.services import events, eviction, records
+from sessions.models import LoadedTool, SearchEvent
+from sessions.services import events, eviction, write_behind
 from tests.sessions.api.calling import Agent, follow, make_agent
 
 pytestmark = pytest.mark.django_db
@@ -21,6 +26,14 @@ SEND = "mcp__slack__send_message"
 def change_default(**fields: Any) -> None:
     policies.change_policy(policy=Policy.objects.get(slug="default"), changed=fields, actor=COMMAND_LINE)
     follow()
+
+
+def statements_of(call: Callable[[], Any]) -> list[str]:
+    """Without those that begin and end transactions."""
+    with CaptureQueriesContext(connection) as made:
+        call()
+    ends = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
+    return [query["sql"] for query in made.captured_queries if not query["sql"].startswith(ends)]
 
 
 def names(found: dict[str, Any]) -> list[str]:
@@ -153,11 +166,18 @@ class TestRecord:
         session.search("create issue", max_results=1)
         session.search("zebra")
         assert SearchEvent.objects.count() == 0
-        records.write_notes()
+        write_behind.flush()
         first = SearchEvent.objects.get(outcome="matched")
         assert (first.query, first.form, first.hits[0][0]) == ("create issue", "keywords", CREATE)
         assert first.tokens_loaded > 0
         assert SearchEvent.objects.filter(outcome="no_match", tokens_loaded=0).count() == 1
+
+    def test_long_query_is_kept_cut(self, agent: Agent) -> None:
+        agent.begin().search(f"select:{CREATE},{'x' * 5_000}")
+        write_behind.flush()
+        kept = SearchEvent.objects.get().query
+        assert kept.startswith(f"select:{CREATE},xxx")
+        assert len(kept) == 500
 
     def test_searches_wait_for_a_database_that_is_away(
         self, agent: Agent, monkeypatch: pytest.MonkeyPatch
@@ -168,12 +188,12 @@ class TestRecord:
         session = agent.begin()
         session.search("create issue")
         with monkeypatch.context() as away:
-            away.setattr(events, "write", fail)
+            away.setattr(events, "write_events", fail)
             with pytest.raises(OperationalError):
-                records.write_notes()
+                write_behind.flush()
         assert SearchEvent.objects.count() == 0
         session.search("send a message")
-        records.write_notes()
+        write_behind.flush()
         asked = SearchEvent.objects.order_by("at").values_list("query", flat=True)
         assert list(asked) == ["create issue", "send a message"]
 
@@ -181,12 +201,12 @@ class TestRecord:
         session = agent.begin()
         session.search("create issue")
         agent.call("DELETE", session.path)
-        records.write_notes()
+        write_behind.flush()
         assert not SearchEvent.objects.exists()
 
     def test_old_searches_are_forgotten(self, agent: Agent, settings: Any) -> None:
         agent.begin().search("create issue")
-        records.write_notes()
+        write_behind.flush()
         event = SearchEvent.objects.get()
         settings.KEEP_SEARCHES_DAYS = 0
         assert eviction.prune_searches(now=event.at) == 0
@@ -205,3 +225,52 @@ def test_repeated_search_writes_nothing(agent: Agent, django_assert_max_num_quer
 def test_index_that_is_away_is_no_reason_not_to_answer(agent: Agent, index_folder: Any) -> None:
     index_folder.rename(index_folder.with_name("elsewhere"))
     assert names(make_agent().begin().search("create issue"))[0] == CREATE
+
+
+class TestStatements:
+    def test_search_that_loads_makes_five(self, agent: Agent) -> None:
+        agent.begin().search("create issue")  # what the process remembers is in place
+        session = agent.begin()
+        made = statements_of(lambda: session.search("create issue"))
+        assert len(made) == 5, made
+        assert [sql.split()[0] for sql in made] == ["SELECT", "SELECT", "SELECT", "INSERT", "UPDATE"]
+
+    def test_new_tools_and_old_ones_that_are_used_again_are_one_statement(self, agent: Agent) -> None:
+        session = agent.begin()
+        session.search(f"select:{CREATE}")
+        session.do("turns")
+        made = statements_of(lambda: session.search(f"select:{SEND},{CREATE}"))
+        assert len(made) == 5, made
+        rows = LoadedTool.objects.order_by("position")
+        assert list(rows.values_list("name", "position", "loaded_turn", "used_turn", "used_order")) == [
+            (CREATE, 1, 0, 1, 2),
+            (SEND, 2, 1, 1, 2),
+        ]
+
+    def test_search_that_loads_nothing_new_makes_one(self, agent: Agent) -> None:
+        session = agent.begin()
+        session.search("create issue")
+        assert len(statements_of(lambda: session.search("create issue"))) == 1
+        assert len(statements_of(lambda: session.search("zzz"))) == 1
+
+    def test_session_with_tools_of_its_own_makes_one_more(self, agent: Agent) -> None:
+        session = agent.begin(builtin_tools=[{"name": "bash", "inputSchema": {"type": "object"}}])
+        session.search(f"select:{CREATE}")
+        made = statements_of(lambda: session.search(f"select:{SEND}"))
+        assert len(made) == 6, made
+
+    def test_only_what_changed_of_a_session_is_written(self, agent: Agent) -> None:
+        session = agent.begin(builtin_tools=[{"name": "bash", "inputSchema": {"type": "object"}}])
+        [update] = [
+            sql for sql in statements_of(lambda: session.search("create issue")) if sql.startswith("UPDATE")
+        ]
+        written = re.findall(r'"(\w+)" = ', update.partition(" SET ")[2].partition(" WHERE ")[0])
+        assert sorted(written) == ["expires_at", "last_seen_at", "version"]
+
+    def test_use_is_noted_once(self, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+        noted: list[Any] = []
+        session = agent.begin()
+        monkeypatch.setattr(key_uses, "enqueue", noted.append)
+        monkeypatch.setattr(write_behind, "enqueue_seen", noted.append)
+        session.search("create issue")
+        assert noted == [agent.key.pk, uuid.UUID(session.id)]

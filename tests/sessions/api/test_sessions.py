@@ -1,5 +1,6 @@
 """A session by REST, from its creation to its end."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -8,14 +9,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.domain.choices import Kind
 from catalog.models import Policy, Tool
-from catalog.services import policies, server_settings, tool_settings
-from catalog.services.changes import COMMAND_LINE
+from catalog.services import policies, servers, tool_settings
 from sessions.models import AgentSession, LoadedTool
-from sessions.reading import listing, states
-from sessions.services import eviction, records
-from tests.rows import make_server, make_tool
+from sessions.offers import offer_cache
+from sessions.selectors import own_sessions
+from sessions.services import eviction, snapshots, write_behind
+from tests.harness.rows import make_server, make_tool
 from tests.sessions.api.calling import ROOT, Agent, follow, make_agent
 
 pytestmark = pytest.mark.django_db
@@ -256,15 +258,15 @@ class TestSnapshots:
         first, second = make_server(name="one", kind="plugin"), make_server(name="two")
         for server in (first, second):
             make_tool(server=server, name="wave")
-        server_settings.set_kind(server=first, kind=Kind.BUILTIN, actor=COMMAND_LINE)
+        servers.set_kind(server=first, kind=Kind.BUILTIN, actor=COMMAND_LINE)
         change_default(defer_builtins=True)
         follow()
         session = agent.begin()
         session.search(f"select:wave,{CREATE}")
         kept = session.snapshot()
         session.do("unload", names=["wave"])
-        server_settings.set_kind(server=first, kind=Kind.MCP, actor=COMMAND_LINE)
-        server_settings.set_kind(server=second, kind=Kind.BUILTIN, actor=COMMAND_LINE)
+        servers.set_kind(server=first, kind=Kind.MCP, actor=COMMAND_LINE)
+        servers.set_kind(server=second, kind=Kind.BUILTIN, actor=COMMAND_LINE)
         follow()
         assert Tool.objects.get(qualified_name="wave").server == second
         state = session.do("restore", snapshot=kept["id"])
@@ -283,8 +285,8 @@ class TestSnapshots:
         session = agent.begin()
         session.search(f"select:{SEND}")
         assert loaded(session.do("compact")) == [SEND]
-        snapshots = agent.read(f"{session.path}/snapshots")["items"]
-        assert [(kept["cause"], kept["loaded"]) for kept in snapshots] == [("compaction", [SEND])]
+        items = agent.read(f"{session.path}/snapshots")["items"]
+        assert [(kept["cause"], kept["loaded"]) for kept in items] == [("compaction", [SEND])]
 
     def test_compaction_drops_them_where_the_policy_says_so(self, agent: Agent) -> None:
         change_default(keep_on_compaction=False)
@@ -293,6 +295,25 @@ class TestSnapshots:
         assert loaded(session.do("compact")) == []
         kept = agent.read(f"{session.path}/snapshots")["items"][0]
         assert loaded(session.do("restore", snapshot=kept["id"])) == [SEND]
+
+    @pytest.mark.parametrize("act", ["snapshots", "compact", "restore"])
+    def test_offer_is_made_before_the_transaction(
+        self, agent: Agent, monkeypatch: pytest.MonkeyPatch, act: str
+    ) -> None:
+        """Which holds SQLite's one writer: an offer of a session's own may take a third of a second."""
+        session = agent.begin(visible=["slack/*"])
+        body = {"snapshot": session.snapshot()["id"]} if act == "restore" else {}
+        seen: list[bool] = []
+        outside, make = len(connection.savepoint_ids), offer_cache.offer_of_session
+
+        def note(*args: Any, **options: Any) -> Any:
+            seen.append(len(connection.savepoint_ids) > outside)
+            return make(*args, **options)
+
+        monkeypatch.setattr(offer_cache, "offer_of_session", note)
+        assert agent.call("POST", f"{session.path}/{act}", body).status_code in (200, 201)
+        assert seen
+        assert not any(seen)
 
     def test_snapshot_of_another_session_is_not_found(self, agent: Agent) -> None:
         kept = agent.begin().snapshot()
@@ -331,8 +352,8 @@ class TestList:
     def test_page_of_much_work_ends_early_and_the_next_goes_on(
         self, agent: Agent, monkeypatch: pytest.MonkeyPatch, bound: str
     ) -> None:
-        monkeypatch.setattr(states, bound, 4)
-        monkeypatch.setattr(listing, "READ_AT_ONCE", 2)
+        monkeypatch.setattr(own_sessions, bound, 4)
+        monkeypatch.setattr(own_sessions, "READ_AT_ONCE", 2)
         own = [{"name": "bash"}, {"name": "edit"}]
         begun = [agent.begin(builtin_tools=own).id for _ in range(5)]
         pages, path = [], "/sessions?limit=4"
@@ -393,6 +414,59 @@ class TestWhatAKeyMayStore:
         others = [make_agent().begin(builtin_tools=self.OWN) for _ in range(4)]
         assert self.left() == {session.id for session in others}
 
+    def test_loaded_tools_count_past_what_every_session_may_have(
+        self, agent: Agent, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(eviction, "LOADED_TOOL_BYTES", 12_000)
+        monkeypatch.setattr(eviction, "UNCOUNTED_BYTES", 1_000)
+        first, second, third = (agent.begin() for _ in range(3))
+        for session in (first, second, third):
+            session.search(f"select:{SEND}")
+        assert self.left() == {second.id, third.id}
+        second.do("unload", names=[SEND])
+        assert AgentSession.objects.get(pk=second.id).own_bytes == 0
+
+    def test_few_loaded_tools_count_nothing_and_ask_for_no_sum(self, agent: Agent) -> None:
+        session = agent.begin()
+        with CaptureQueriesContext(connection) as queries:
+            session.search(f"select:{SEND}")
+            session.snapshot()
+        assert AgentSession.objects.get(pk=session.id).own_bytes == 0
+        assert not [query for query in queries if "own_bytes" in query["sql"] and "SUM(" in query["sql"]]
+
+    @pytest.mark.parametrize("act", ["snapshots", "compact"])
+    def test_snapshots_count_past_what_every_session_may_have(
+        self, agent: Agent, monkeypatch: pytest.MonkeyPatch, act: str
+    ) -> None:
+        monkeypatch.setattr(eviction, "UNCOUNTED_BYTES", 0)
+        monkeypatch.setattr(eviction, "LOADED_TOOL_BYTES", 0)
+        first, second = agent.begin(), agent.begin(builtin_tools=self.OWN)
+        third = agent.begin(builtin_tools=self.OWN)
+        LoadedTool.objects.bulk_create(
+            LoadedTool(session_id=first.id, name=f"{n:03}{'x' * 60}", position=n, loaded_turn=0, used_turn=0)
+            for n in range(100)
+        )
+        agent.call("POST", f"{first.path}/{act}", {})
+        assert AgentSession.objects.get(pk=first.id).own_bytes > 6_000
+        assert self.left() == {first.id, third.id}
+        assert agent.call("PATCH", first.path, {"context_window": 999}).status_code == 200
+        assert AgentSession.objects.get(pk=first.id).own_bytes > 6_000
+        assert str(second.id) not in self.left()
+
+    def test_oldest_snapshots_of_a_session_go_past_its_bytes(
+        self, agent: Agent, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        session = agent.begin()
+        session.search(f"select:{SEND}")
+        one = len(json.dumps([[SEND, 0, 0, 1]]))
+        monkeypatch.setattr(snapshots, "SNAPSHOTS_OF_A_SESSION_BYTES", 2 * one)
+        kept = [session.snapshot()["id"] for _ in range(4)]
+        left = [item["id"] for item in agent.read(f"{session.path}/snapshots")["items"]]
+        assert left == kept[:1:-1]
+        monkeypatch.setattr(snapshots, "SNAPSHOTS_OF_A_SESSION_BYTES", 1)
+        last = session.snapshot()["id"]
+        assert [item["id"] for item in agent.read(f"{session.path}/snapshots")["items"]] == [last]
+
     def test_session_that_brings_nothing_asks_for_no_sum(self, agent: Agent) -> None:
         agent.begin(builtin_tools=self.OWN)
         with CaptureQueriesContext(connection) as queries:
@@ -413,7 +487,7 @@ class TestEnd:
         soon = timezone.now() + timedelta(seconds=5)
         AgentSession.objects.update(expires_at=soon)
         polled.tools()
-        records.write_notes()
+        write_behind.flush()
         assert eviction.expire(now=soon) == 1
         assert agent.get(polled.path).status_code == 200
         assert agent.get(left.path).status_code == 404

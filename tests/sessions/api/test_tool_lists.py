@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from catalog.access.actors import COMMAND_LINE
 from catalog.models import Policy, Tool
 from catalog.services import policies, tool_settings
-from catalog.services.changes import COMMAND_LINE
-from sessions.domain import list_warnings
-from tests.rows import make_server, make_tool
+from sessions.offers.rendering import list_warnings
+from tests.harness.rows import make_server, make_tool
 from tests.sessions.api.calling import Agent, follow, make_agent
 
 pytestmark = pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""What stays loaded and what goes: load order, idleness, the least recently used."""
+"""Which tools stay loaded: load order, idle turns, least recently used."""
 
 from hypothesis import given
 from hypothesis import strategies as st

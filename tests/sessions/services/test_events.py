@@ -1,4 +1,4 @@
-"""A session's events: what is told of each change, when, and for how long."""
+"""Session events: what is recorded of each change, when, and for how long."""
 
 import uuid
 from datetime import timedelta
@@ -10,9 +10,16 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from catalog.models import Policy
-from sessions.models import ActivityHour, AgentSession, EventKind, Outcome, SearchEvent, SessionEvent
-from sessions.services import events, eviction, lifecycle, records
-from tests.rows import make_event, make_search, make_session
+from sessions.models import (
+    ActivityHour,
+    AgentSession,
+    EventKind,
+    SearchEvent,
+    SearchEventOutcome,
+    SessionEvent,
+)
+from sessions.services import events, eviction, lifecycle, write_behind
+from tests.harness.rows import make_event, make_search, make_session
 from tests.sessions.api.calling import Agent, Conversation, fill_catalog, make_agent
 from tests.sessions.conftest import Recording
 
@@ -226,14 +233,20 @@ def _reset_and_fail(session: AgentSession) -> None:
 def test_searches_that_could_not_be_written_are_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process may have used their numbers meanwhile."""
     session = make_session()
-    fields = {"turn": 0, "query": "q", "form": "keywords", "outcome": Outcome.MATCHED, "took_us": 1}
-    records.note_search(SearchEvent(session=session, at=timezone.now(), **fields))
+    fields = {
+        "turn": 0,
+        "query": "q",
+        "form": "keywords",
+        "outcome": SearchEventOutcome.MATCHED,
+        "took_us": 1,
+    }
+    write_behind.enqueue_search(SearchEvent(session=session, at=timezone.now(), **fields))
     with monkeypatch.context() as full:
-        full.setattr(events, "write", _refuse)
+        full.setattr(events, "write_events", _refuse)
         with pytest.raises(OperationalError), transaction.atomic():
-            records.write_notes()
+            write_behind.flush()
     others = [make_search(session, query="of another process") for _ in range(3)]
-    records.write_notes()
+    write_behind.flush()
     assert SearchEvent.objects.count() == len(others) + 1
 
 

@@ -1,18 +1,18 @@
-"""What a person may do to an agent's session, and what is kept of it."""
+"""Changes that a person may make to an agent's session, and their records."""
 
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
-from catalog.access import Role
+from catalog.access.actors import Actor
+from catalog.access.roles import Role
 from catalog.domain.errors import NotAllowed
 from catalog.models import Change
-from catalog.services.changes import Actor
 from sessions.models import AgentSession, LoadedTool, SessionEvent
 from sessions.services import supervision
 from sessions.services.supervision import delete_session, reset_session, unload_tools
-from tests.rows import make_key, make_session
+from tests.harness.rows import make_key, make_session
 from tests.sessions.conftest import Recording
 
 pytestmark = pytest.mark.django_db

@@ -1,4 +1,4 @@
-"""What an agent gets, on a policy's page: the same as by REST, in every form."""
+"""The page with an agent's first answer: the same as by REST, in every format."""
 
 import html
 import json
@@ -9,14 +9,14 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE
+from catalog.access.roles import Role
 from catalog.models import Policy
 from catalog.services import policies
-from catalog.services.changes import COMMAND_LINE
-from sessions.reading.samples import SHOWN_CHARS
+from sessions.selectors.samples import SHOWN_CHARS
 from sessions.views.agent_answers import WORDS
-from tests.pages import HTMX, signed_in, text_of, visible_text
-from tests.rows import make_server, make_tool
+from tests.harness.pages import HTMX, signed_in, text_of, visible_text
+from tests.harness.rows import make_server, make_tool
 from tests.sessions.api.calling import fill_catalog, follow, make_agent
 
 pytestmark = pytest.mark.django_db

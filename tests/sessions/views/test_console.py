@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from catalog.access import Role
+from catalog.access.actors import COMMAND_LINE
+from catalog.access.roles import Role
 from catalog.models import Change, Policy
 from catalog.models.changes import Subject
 from catalog.services import reindex, saved_queries
-from catalog.services.changes import COMMAND_LINE
-from sessions.models import LoadedTool, Outcome, SearchEvent
-from sessions.services.answers import describe_result
+from sessions.models import LoadedTool, SearchEvent, SearchEventOutcome
 from sessions.services.loading import SearchCall, search_and_load
-from tests.pages import HTMX, signed_in, text_of, visible_text
-from tests.rows import make_policy, make_server, make_session, make_tool
+from sessions.services.search_results import describe_result
+from tests.harness.pages import HTMX, signed_in, text_of, visible_text
+from tests.harness.rows import make_policy, make_server, make_session, make_tool
 
 pytestmark = pytest.mark.django_db
 
-FIXED_QUERIES = 10  # who is signed in, the policy, its versions, the saved query, the session of the sign-in
+FIXED_QUERIES = 9  # who is signed in, the policy, its versions, the saved query, the session of the sign-in
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ class TestStart:
         response = signed_in(Role.VIEWER).get("/console/")
         theirs = response.context["theirs"]
         assert [(one.query, one.hits) for one in theirs] == [("send", 1), ("zebra", 0)]
-        assert theirs[1].outcome is Outcome.NO_MATCH
+        assert theirs[1].outcome is SearchEventOutcome.NO_MATCH
         assert "no match" in visible_text(response)
 
 

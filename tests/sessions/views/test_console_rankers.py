@@ -2,11 +2,11 @@
 
 from catalog.domain.choices import Outcome, Ranker, Reason
 from catalog.search.request import Hit
-from sessions.domain.wire import write_text
-from sessions.reading.offer import OfferedTool
-from sessions.services.finding import Found
-from sessions.services.trying import RankerTrial
-from sessions.views.rank_chart import RankChart, draw_chart
+from sessions.offers.offer import OfferedTool
+from sessions.offers.offer_search import Found
+from sessions.offers.rendering.wire import write_text
+from sessions.services.search_trials import RankerTrial
+from sessions.views.rank_chart import RankChart, draw_rank_chart
 
 
 def find(name: str) -> Found:
@@ -16,7 +16,7 @@ def find(name: str) -> Found:
 
 def draw(bm25f: str, keyword: str, overlap: str) -> RankChart:
     orders = {Ranker.BM25F: bm25f, Ranker.KEYWORD: keyword, Ranker.OVERLAP: overlap}
-    return draw_chart([RankerTrial(ranker, tuple(map(find, order))) for ranker, order in orders.items()])
+    return draw_rank_chart([RankerTrial(ranker, tuple(map(find, order))) for ranker, order in orders.items()])
 
 
 def test_moves_are_told_against_the_first_column() -> None:

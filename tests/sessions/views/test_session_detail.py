@@ -1,4 +1,4 @@
-"""A session's page: where it stands, how it came there, and what may be done to it."""
+"""A session's page: state, history and actions."""
 
 import uuid
 from datetime import timedelta
@@ -8,11 +8,12 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.access import Role
+from catalog.access.roles import Role
+from catalog.console.cursors import write_cursor
 from catalog.models import Change
-from sessions.models import AgentSession, EventKind, LoadedTool, Outcome
-from tests.pages import HTMX, signed_in, text_of, visible_text
-from tests.rows import make_event, make_key, make_search, make_session
+from sessions.models import AgentSession, EventKind, LoadedTool, SearchEventOutcome
+from tests.harness.pages import HTMX, signed_in, text_of, visible_text
+from tests.harness.rows import make_event, make_key, make_search, make_session
 from tests.sessions.api.calling import Conversation, fill_catalog, make_agent
 from tests.sessions.conftest import Recording
 
@@ -55,9 +56,19 @@ class TestWhatIsShown:
         ):
             assert words in page, words
 
+    @pytest.mark.parametrize(
+        ("role", "sees_it"), [(Role.VIEWER, False), (Role.EDITOR, False), (Role.ADMIN, True)]
+    )
+    def test_only_admins_see_how_its_key_begins(
+        self, session: AgentSession, role: Role, sees_it: bool
+    ) -> None:
+        page = text_of(signed_in(role).get(session.get_absolute_url()))
+        assert (session.key.prefix in page) == sees_it
+        assert session.key.name in page
+
     def test_table_holds_what_the_chart_draws(self, session: AgentSession) -> None:
         shown = signed_in(Role.VIEWER).get(session.get_absolute_url())
-        points = shown.context["shown"].course.points
+        points = shown.context["shown"].token_history.points
         assert [point.turn for point in points] == [0, 1]
         for point in points:
             row = f'<tr data-turn="{point.turn}" data-sent="{point.sent}" data-full="{point.full}">'
@@ -67,9 +78,9 @@ class TestWhatIsShown:
         session = make_session()
         for kind in EventKind:
             make_event(session, kind=kind, loaded_count=2, unloaded_count=3, snapshot_turn=7, by="erin")
-        make_search(session, outcome=Outcome.NO_MATCH, query="play jazz")
-        make_search(session, outcome=Outcome.LISTING, query="")
-        make_search(session, outcome=Outcome.INACTIVE)
+        make_search(session, outcome=SearchEventOutcome.NO_MATCH, query="play jazz")
+        make_search(session, outcome=SearchEventOutcome.LISTING, query="")
+        make_search(session, outcome=SearchEventOutcome.INACTIVE)
         page = visible_text(signed_in(Role.VIEWER).get(session.get_absolute_url()))
         for words in (
             "The session began",
@@ -126,13 +137,27 @@ class TestWhatIsShown:
         client = signed_in(Role.VIEWER)
         first = client.get(session.get_absolute_url())
         older = first.context["shown"].timeline.older
-        second_page = client.get(session.get_absolute_url(), {"before": older.isoformat()})
+        second_page = client.get(session.get_absolute_url(), {"before": older.cursor})
         assert "Turn 60 began" in visible_text(second_page)
         assert "Turn 61 began" not in visible_text(second_page)
         assert "Back to the latest" in visible_text(second_page)
         assert "every 2s" not in text_of(second_page)
-        for nonsense in ("yesterday", "2026-13-45T00:00:00Z", "2026-01-01T00:00:00"):
-            assert client.get(session.get_absolute_url(), {"before": nonsense}).status_code == 200
+        nonsense = ["yesterday", "2026-01-01T00:00:00Z"]
+        nonsense += [
+            write_cursor(*values)
+            for values in (
+                ("2026-13-45T00:00:00Z", "event", "1"),
+                ("2026-01-01T00:00:00", "event", "1"),
+                ("2026-01-01T00:00:00Z", "other", "1"),
+                ("2026-01-01T00:00:00Z", "event", "one"),
+            )
+        ]
+        for text in nonsense:
+            shown = client.get(session.get_absolute_url(), {"before": text})
+            assert "Turn 100 began" in visible_text(shown)
+        for at, pk in (("0001-01-01T00:00:00+14:00", "1"), ("9999-12-31T23:59:59-12:00", "9" * 30)):
+            far = write_cursor(at, "search", pk)
+            assert client.get(session.get_absolute_url(), {"before": far}).status_code == 200
 
 
 class TestFollowing:
@@ -171,12 +196,12 @@ class TestFollowing:
     ) -> None:
         client, address = signed_in(Role.VIEWER), session.get_absolute_url()
         client.get(address)
-        with django_assert_num_queries(10):
+        with django_assert_num_queries(9):
             client.get(address)
         for turn in range(30):
             make_event(session, turn=turn)
             make_search(session, turn=turn)
-        with django_assert_num_queries(10):
+        with django_assert_num_queries(9):
             client.get(address)
 
     def test_session_that_ends_meanwhile_stops_the_asking(self, session: AgentSession) -> None:

@@ -9,12 +9,12 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from catalog.access import Role
+from catalog.access.roles import Role
 from sessions.models import AgentSession, LoadedTool
-from sessions.reading import session_table
-from sessions.reading.session_table import SessionFilter
-from tests.pages import HTMX, signed_in, text_of, visible_text
-from tests.rows import make_event, make_key, make_policy, make_session
+from sessions.selectors import session_table
+from sessions.selectors.session_table import SessionFilter
+from tests.harness.pages import HTMX, signed_in, text_of, visible_text
+from tests.harness.rows import make_event, make_key, make_policy, make_session
 
 pytestmark = pytest.mark.django_db
 
@@ -111,13 +111,13 @@ def test_costs_the_same_queries_for_many(django_assert_num_queries: DjangoAssert
     key, client = make_key(), signed_in(Role.VIEWER)
     make_session(key=key)
     client.get("/sessions/")
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(9):
         client.get("/sessions/")
     for _ in range(60):
         make_event(make_session(key=key))
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(9):
         client.get("/sessions/")
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(7):
         client.get("/sessions/?page=2", headers=HTMX)
 
 

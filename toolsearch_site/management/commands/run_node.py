@@ -1,4 +1,4 @@
-"""`manage.py run_node ROLE…`: one node of several, beside a database server and a broker server."""
+"""`manage.py run_node ROLE…`: runs one node of several that share a database server and a broker."""
 
 import logging
 import shutil
@@ -11,11 +11,17 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
-from toolsearch_site import nodes
-from toolsearch_site.parts import NodeRole, index_maker, parts_of
-from toolsearch_site.starting import do_without_pool, find_address, refuse_absent_database, refuse_old_tables
-from toolsearch_site.static_files import collect_static_files
-from toolsearch_site.supervisor import SUPERVISOR, Supervisor, run_to_end
+from toolsearch_site.cluster import heartbeat
+from toolsearch_site.cluster.preflight import (
+    disable_pool,
+    find_address,
+    require_data_folder_and_keys,
+    require_database,
+    require_migrated,
+)
+from toolsearch_site.cluster.programs import NodeRole, index_maker, programs_of
+from toolsearch_site.cluster.supervisor import SUPERVISOR, Supervisor, run_to_end
+from toolsearch_site.edge.static_files import collect_static_files
 
 logger = logging.getLogger(__name__)
 
@@ -33,22 +39,23 @@ class Command(BaseCommand):
     def handle(self, *, roles: list[str], host: str, port: int, processes: int, **options: Any) -> None:
         if settings.EMBEDDED:
             raise CommandError("several nodes need DATABASE_URL and CELERY_BROKER_URL; one runs by `up`")
-        do_without_pool()
+        require_data_folder_and_keys()
+        disable_pool()
         chosen = [role for role in NodeRole if role in roles]
         listen_on = find_address(host, port) if NodeRole.WEB in chosen else host
-        refuse_absent_database()
-        refuse_old_tables()
+        require_database()
+        require_migrated()
         self._prepare(chosen)
         connections.close_all()
-        parts = parts_of(chosen, host=listen_on, port=port, processes=processes)
-        supervisor = Supervisor(parts, say=self._say)
+        programs = programs_of(chosen, host=listen_on, port=port, processes=processes)
+        supervisor = Supervisor(programs, say=self._say)
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, lambda *_: supervisor.stop())
-        nodes.tell_until(supervisor.stopping, chosen)
+        heartbeat.run(supervisor.stopping, chosen)
         supervisor.run()
 
     def _prepare(self, roles: Sequence[NodeRole]) -> None:
-        """A web node answers from its own index from its first request on."""
+        """Builds the index before a web node starts, so that its first request is answered from it."""
         shutil.rmtree(settings.METRICS_FOLDER, ignore_errors=True)  # of processes that are gone
         if NodeRole.WEB in roles:
             collect_static_files()
@@ -56,7 +63,7 @@ class Command(BaseCommand):
                 raise CommandError("the search index could not be brought up to date")
 
     def _say(self, label: str, line: str) -> None:
-        """The parts write their records themselves; what the supervisor says becomes one."""
+        """Logs what the supervisor says; the programs write their own log records."""
         if label == SUPERVISOR:
             logger.warning("%s", line)
         else:

@@ -1,4 +1,4 @@
-"""`manage.py up`: web, worker and scheduler as one program, with nothing else to install or start."""
+"""`manage.py up`: web, worker and scheduler in one command, with nothing else to install or start."""
 
 import ipaddress
 import os
@@ -16,11 +16,16 @@ from django.core.management.base import BaseCommand
 from django.db import connections
 
 from catalog.services import accounts, demo
-from toolsearch_site import nodes
-from toolsearch_site.parts import NodeRole, parts_of
-from toolsearch_site.starting import do_without_pool, find_address, refuse_absent_database
-from toolsearch_site.static_files import collect_static_files
-from toolsearch_site.supervisor import Supervisor
+from toolsearch_site.cluster import heartbeat
+from toolsearch_site.cluster.preflight import (
+    disable_pool,
+    find_address,
+    require_data_folder_and_keys,
+    require_database,
+)
+from toolsearch_site.cluster.programs import NodeRole, programs_of
+from toolsearch_site.cluster.supervisor import Supervisor
+from toolsearch_site.edge.static_files import collect_static_files
 
 READY_WITHIN_SECONDS = 60
 LABEL_WIDTH = 9
@@ -37,26 +42,27 @@ class Command(BaseCommand):
         parser.add_argument("--no-demo", action="store_true", help="start with an empty catalog")
 
     def handle(self, *, host: str, port: int, no_demo: bool, **options: Any) -> None:
+        require_data_folder_and_keys()
         listen_on = find_address(host, port)
         if ipaddress.ip_address(listen_on).is_loopback:
             os.environ.setdefault("TOOLSEARCH_TLS", "off")
-        do_without_pool()
+        disable_pool()
         self._prepare(with_demo=not no_demo)
         sign_in = accounts.create_first_admin()
         connections.close_all()
         address = f"http://{_in_url(listen_on)}:{port}"
         if sign_in is not None:
             self._say_sign_in(sign_in)
-        supervisor = Supervisor(parts_of(ROLES, host=listen_on, port=port), say=self._say)
+        supervisor = Supervisor(programs_of(ROLES, host=listen_on, port=port), say=self._say)
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, lambda *_: supervisor.stop())
         threading.Thread(target=self._announce, args=(address,), daemon=True).start()
-        nodes.tell_until(supervisor.stopping, ROLES)
+        heartbeat.run(supervisor.stopping, ROLES)
         supervisor.run()
         self._say("up", "stopped")
 
     def _prepare(self, *, with_demo: bool) -> None:
-        refuse_absent_database()
+        require_database()
         call_command("migrate", interactive=False, verbosity=0)
         collect_static_files()
         shutil.rmtree(settings.METRICS_FOLDER, ignore_errors=True)  # of processes that are gone
@@ -67,13 +73,13 @@ class Command(BaseCommand):
         if _wait_until_alive(f"{address}/healthz"):
             self._say("up", f"toolsearch is ready at {address}")
 
-    def _say_sign_in(self, sign_in: accounts.SignIn) -> None:
-        """Once and before anything else can go wrong: it is kept nowhere."""
+    def _say_sign_in(self, sign_in: accounts.FirstSignIn) -> None:
+        """Prints the first password before anything else can fail: it is stored nowhere."""
         self._say("up", f"first sign-in: user {sign_in.username}, password {sign_in.password}")
         self._say("up", "change that password after signing in (Account): whoever reads this log knows it")
 
     def _say(self, label: str, line: str) -> None:
-        """One write per line: several threads share the terminal."""
+        """One write per line, because several threads share the terminal."""
         self.stdout.write(f"{label:<{LABEL_WIDTH}}| {line}\n", ending="")
         self.stdout.flush()
 

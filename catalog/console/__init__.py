@@ -1,0 +1,1 @@
+"""Helpers shared by the pages of both apps: whole page or part, paging, filters, cursors, edit conflicts."""

@@ -1,0 +1,22 @@
+"""State derived from the catalog: the search index, every policy's decisions, what saved queries find."""
+
+from catalog.services import decisions, reindex, saved_runs
+
+
+def request_all() -> None:
+    """Ask the workers to bring index and decisions up to date."""
+    reindex.request_update()
+    decisions.request_decisions()
+
+
+def request_if_behind() -> None:
+    """Request whichever is behind."""
+    reindex.request_if_behind()
+    decisions.request_if_behind()
+    saved_runs.request_if_behind()
+
+
+def bring_up_to_date() -> None:
+    """Update index and decisions here, for commands that return when their change is in force."""
+    decisions.bring_up_to_date()
+    reindex.bring_up_to_date()

@@ -1,0 +1,1 @@
+"""Renders tool lists as text, in every format. Standard library only."""

@@ -1,0 +1,1 @@
+"""Reads for pages and for the REST API."""

@@ -1,0 +1,277 @@
+"""The overview: what the catalog costs, and where the tokens go."""
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from catalog.access.roles import Role
+from catalog.domain.choices import Transport
+from catalog.models import Policy, Server
+from catalog.models.changes import Action, Subject
+from catalog.selectors import token_map, totals
+from catalog.services import decisions
+from catalog.services.demo import load_demo
+from sessions.models import ActivityHour, SearchEventOutcome
+from sessions.offers import costs
+from tests.harness.pages import HTMX, signed_in, text_of, visible_text
+from tests.harness.rows import make_change, make_policy, make_search, make_server, make_session, make_tool
+from tests.sessions.api.calling import make_agent
+
+pytestmark = pytest.mark.django_db
+
+
+def test_sums_what_an_agent_would_pay() -> None:
+    server = make_server()
+    make_tool(server=server, name="aa", description="x" * 79_996)  # 80,000 characters with the empty schema
+    make_tool(server=make_server(enabled=False), name="off", description="x" * 1000)
+    make_tool(server=server, name="hidden", description="x" * 1000, hidden=True)
+    page = visible_text(signed_in(Role.VIEWER).get("/"))
+    assert "20,000 tokens" in page
+    assert "10% of a 200,000-token context window" in page
+    assert "1 tool of 20,000 tokens on average, on 1 server and 1 disabled" in page
+
+
+def test_says_what_is_paid_now_and_what_is_saved() -> None:
+    make_tool(server=make_server(defer_loading=False), name="aa", description="x" * 3996)
+    make_tool(server=make_server(), name="bb", description="x" * 35_996)
+    decisions.bring_up_to_date()
+    page = visible_text(signed_in(Role.VIEWER).get("/"))
+    tokens = make_agent().begin().state()["tokens"]
+    assert tokens["full"] == 10_000
+    assert "an agent pays 10,000 tokens" in page
+    assert f"Now it pays {tokens['sent']:,} tokens 1 tool loads, 1 waits for a search" in page
+    assert "the search tool and its prompt are counted" in page
+    assert f"Saved {tokens['saved'] / 100:.0f}% {tokens['saved']:,} tokens less" in page
+
+
+def test_says_plainly_where_deferring_costs_more_than_it_saves() -> None:
+    make_tool(server=make_server(), name="aa", description="x" * 300)
+    decisions.bring_up_to_date()
+    response = signed_in(Role.VIEWER).get("/")
+    more = -make_agent().begin().state()["tokens"]["saved"]
+    assert more > 0
+    assert f"{more} tokens more, on every request: deferring costs more than it saves here." in visible_text(
+        response
+    )
+    assert '<a href="/policies/default/">Look at the policy</a>' in text_of(response)
+
+
+@pytest.mark.parametrize("chars", [300, 30_001])
+def test_every_page_says_what_an_agent_pays_to_the_token(chars: int) -> None:
+    make_tool(server=make_server(defer_loading=False), name="aa", description="y" * 401)
+    make_tool(server=make_server(), name="bb", description="x" * chars)
+    decisions.bring_up_to_date()
+    agent = make_agent()
+    session = agent.begin()
+    tokens = session.state()["tokens"]
+    assert agent.read("/policies/default/tools")["tokens"] == session.tools()["tokens"] == tokens
+    client = signed_in(Role.ADMIN)
+    sent, full = f"{tokens['sent']:,} tokens", f"{tokens['full']:,} tokens"
+    overview = visible_text(client.get("/"))
+    assert f"an agent pays {full}" in overview
+    assert f"Now it pays {sent}" in overview
+    assert f"What its agents pay Its tools {sent}" in visible_text(client.get("/policies/default/"))
+    assert f"Before saving {sent} Nothing flips" in visible_text(client.get("/policies/default/edit/"))
+    answer = client.get("/policies/default/agent/")
+    assert f"It pays {sent}" in visible_text(answer)
+    saved = tokens["saved"]
+    told = f"saved {saved:,} tokens" if saved >= 0 else f"{-saved:,} tokens more now"
+    assert told in visible_text(answer)
+    parts = answer.context["answer"]
+    summed = (parts.list_tokens, parts.search_tool_tokens, parts.prompt_tokens)
+    assert sum(summed) == tokens["sent"]
+    assert min(summed) >= 0
+    assert f"Its tool list costs now {sent}" in visible_text(client.get(f"/sessions/{session.id}/"))
+
+
+def test_looks_through_the_policy_asked_for() -> None:
+    make_tool(server=make_server(), name="aa", description="x" * 3996)
+    make_policy(slug="eager", mode="off", context_window=2000)
+    decisions.bring_up_to_date()
+    client = signed_in(Role.VIEWER)
+    sent = costs.cost_of_policy(Policy.objects.get(slug="default")).sent_tokens
+    assert f"Now it pays {sent} tokens" in visible_text(client.get("/"))
+    eager = client.get("/?policy=eager")
+    assert "Now it pays 1,000 tokens" in visible_text(eager)
+    assert "50% of a 2,000-token context window" in visible_text(eager)
+    assert 'hx-get="/?policy=eager"' in text_of(eager)
+    assert f"Now it pays {sent} tokens" in visible_text(client.get("/?policy=nothing"))
+
+
+def test_map_tells_what_loads_from_what_waits() -> None:
+    make_tool(server=make_server(defer_loading=False), name="loads")
+    make_tool(server=make_server(), name="waits")
+    legend = "Deferred until a search finds it"
+    assert legend not in visible_text(signed_in(Role.VIEWER).get("/"))
+    decisions.bring_up_to_date()
+    page = signed_in(Role.VIEWER).get("/")
+    assert legend in visible_text(page)
+    areas = page.context["areas"]
+    told = {child["name"]: child["is_deferred"] for area in areas for child in area["children"]}
+    assert told == {"loads": False, "waits": True}
+
+
+@pytest.mark.parametrize(("chars", "is_over"), [(80_000, False), (80_004, True)])
+def test_bar_changes_colour_past_a_tenth_of_the_window(chars: int, is_over: bool) -> None:
+    Policy.objects.update(mode="off")
+    make_tool(name="aa", description="x" * (chars - 4))
+    assert ('class="used over"' in text_of(signed_in(Role.VIEWER).get("/"))) is is_over
+
+
+def test_bar_stays_in_its_track_when_the_window_is_overfull() -> None:
+    Policy.objects.update(mode="off")
+    make_tool(name="aa", description="x" * 2_000_000)
+    page = text_of(signed_in(Role.VIEWER).get("/"))
+    assert 'class="used over" width="100.0%"' in page
+    assert "250% of a" in page
+
+
+def test_map_holds_servers_and_their_tools_with_where_they_lead() -> None:
+    server = make_server(name="</script>")
+    tool = make_tool(server=server, name="read")
+    page = text_of(signed_in(Role.VIEWER).get("/"))
+    data = re.search(r'<script id="token-map-areas" type="application/json">(.*?)</script>', page)
+    assert data is not None
+    assert json.loads(data[1]) == [
+        {
+            "name": "</script>",
+            "value": tool.tokens,
+            "url": server.get_absolute_url(),
+            "is_rest": False,
+            "is_deferred": None,
+            "children": [
+                {
+                    "name": "read",
+                    "value": tool.tokens,
+                    "url": tool.get_absolute_url(),
+                    "is_rest": False,
+                    "is_deferred": None,
+                    "children": [],
+                }
+            ],
+        }
+    ]
+
+
+def test_troubled_servers_and_changes_are_named() -> None:
+    make_server(
+        name="broken", transport=Transport.STDIO, command="x", failures=2, last_error="It is not there."
+    )
+    make_change(name="github")
+    page = visible_text(signed_in(Role.VIEWER).get("/"))
+    assert "broken It is not there. Failing" in page
+    assert "Server github changed" in page
+
+
+def test_new_server_needs_attention_only_when_its_first_refresh_is_long_due() -> None:
+    server = make_server(name="newcomer", transport=Transport.STDIO, command="x")
+    client = signed_in(Role.VIEWER)
+    assert client.get("/").context["troubled"] == []
+    Server.objects.update(created_at=timezone.now() - timedelta(minutes=5))
+    assert client.get("/").context["troubled"] == [server]
+
+
+def test_part_is_what_changes_and_asks_for_less() -> None:
+    make_tool(server=make_server(name="github"))
+    response = signed_in(Role.VIEWER).get("/", headers=HTMX)
+    page = text_of(response)
+    assert "<html" not in page
+    assert 'id="overview-side" hx-swap-oob="true"' in page
+    assert "token-map" not in page
+
+
+def test_first_steps_stay_until_a_server_of_ones_own_is_there() -> None:
+    client = signed_in(Role.VIEWER)
+    assert "The catalog is empty" in visible_text(client.get("/"))
+    assert load_demo()
+    assert "You are looking at the demo catalog" in visible_text(client.get("/"))
+    make_change(actor="ada", subject=Subject.SERVER, action=Action.CREATED)
+    assert "First steps" not in visible_text(client.get("/"))
+
+
+def test_costs_the_same_queries_whatever_the_size(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+    assert load_demo()
+    client = signed_in(Role.VIEWER)
+    client.get("/")
+    with django_assert_num_queries(22):
+        client.get("/")
+    Server.objects.filter(name="github").delete()
+    with django_assert_num_queries(14):
+        client.get("/", headers=HTMX)
+
+
+def test_needs_sign_in_and_a_role_and_only_reads(client: Client) -> None:
+    assert client.get("/").headers["Location"] == "/sign-in/?next=/"
+    assert signed_in(Role.NONE).get("/").status_code == 403
+    assert signed_in(Role.ADMIN).post("/").status_code == 405
+
+
+def test_small_tools_of_a_large_catalog_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_map, "TREEMAP_TOOLS", 1)
+    server = make_server()
+    for name, chars in (("large", 400), ("small", 40), ("tiny", 4)):
+        make_tool(server=server, name=name, description="x" * chars)
+    (area,) = token_map.read_token_map(totals.read_totals(), None).areas
+    assert [child.name for child in area.children] == ["large", "2 more"]
+    assert [child.is_rest for child in area.children] == [False, True]
+    assert sum(child.value for child in area.children) == area.value
+
+
+class TestActivity:
+    def test_sessions_and_searches_are_counted_over_the_period_asked_for(self) -> None:
+        hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+        ActivityHour.objects.create(hour=hour, sessions=2, searches=30, misses=3)
+        ActivityHour.objects.create(hour=hour - timedelta(days=2), searches=1000)
+        make_session()
+        client = signed_in(Role.VIEWER)
+        day = visible_text(client.get("/"))
+        assert "Searches 30 Found nothing 3 10% Sessions begun 2 Active in the last hour 1" in day
+        assert "Searches 1,030 Found nothing 3" in visible_text(client.get("/?period=7d"))
+        assert client.get("/?period=nonsense").context["activity"].period == "24h"
+
+    def test_searches_that_found_nothing_open_in_the_test_console(self) -> None:
+        hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+        ActivityHour.objects.create(hour=hour, searches=3, misses=3)
+        session = make_session()
+        for query in ("play jazz & blues", "play jazz & blues", "book a flight"):
+            make_search(session, outcome=SearchEventOutcome.NO_MATCH, query=query)
+        page = signed_in(Role.VIEWER).get("/")
+        link = f'href="/console/?q=play%20jazz%20%26%20blues&amp;as=session:{session.pk}"'
+        assert link in text_of(page)
+        assert "play jazz &amp; blues just now 2×" in visible_text(page)
+
+    def test_nothing_yet_says_what_will_be_here(self) -> None:
+        page = visible_text(signed_in(Role.VIEWER).get("/"))
+        assert "No agent has begun a session or searched in the last 24 hours" in page
+
+    def test_queries_that_went_with_their_sessions_are_not_called_answered(self) -> None:
+        hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+        ActivityHour.objects.create(hour=hour, searches=3, misses=3)
+        page = visible_text(signed_in(Role.VIEWER).get("/"))
+        assert "have been deleted" in page
+        assert "every search had an answer" not in page
+
+    def test_asking_again_is_answered_when_something_has_happened(
+        self, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        session, client = make_session(), signed_in(Role.VIEWER)
+        hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+        ActivityHour.objects.create(hour=hour, searches=1, misses=1)
+        make_search(session, outcome=SearchEventOutcome.NO_MATCH)
+        part = client.get("/activity/?period=7d", headers=HTMX)
+        assert "<html" not in text_of(part)
+        again = {**HTMX, "X-Seen": part.context["activity"].stamp}
+        with django_assert_num_queries(5):
+            assert client.get("/activity/?period=7d", headers=again).status_code == 204
+        ActivityHour.objects.update(searches=2)
+        assert client.get("/activity/?period=7d", headers=again).status_code == 200
+
+    def test_opened_by_itself_it_leads_to_the_overview(self) -> None:
+        response = signed_in(Role.VIEWER).get("/activity/?period=7d")
+        assert response.headers["Location"] == "/?period=7d"
+        assert signed_in(Role.NONE).get("/activity/", headers=HTMX).status_code == 403

@@ -1,0 +1,1 @@
+"""The processes of a deployment: supervisor, programs, heartbeat, leases, scheduler, broker, pool."""
