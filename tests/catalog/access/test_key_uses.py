@@ -5,6 +5,7 @@ from django.db import OperationalError
 
 from catalog.access import key_uses
 from catalog.models import ApiKey
+from tests.harness.clocks import set_clock
 from tests.harness.rows import make_key
 from tests.sessions.api.calling import make_agent
 
@@ -26,7 +27,7 @@ def test_is_written_later_and_once_a_minute() -> None:
 def test_next_minute_is_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
     key = make_key()
     now = [1000.0]
-    monkeypatch.setattr("catalog.access.key_uses.time.monotonic", lambda: now[0])
+    set_clock(monkeypatch, key_uses, monotonic=lambda: now[0])
     uses = []
     for now[0] in (1000.0, 1059.0, 1060.0):
         key_uses.enqueue(key.pk)

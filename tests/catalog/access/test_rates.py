@@ -9,13 +9,14 @@ from redis.exceptions import ConnectionError as CacheAway
 
 from catalog.access import rates
 from catalog.domain.rates import TooManyRequests, Window
+from tests.harness.clocks import set_clock
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(rates, "_window", Window(clock=lambda: 0.0))
     monkeypatch.setattr(rates, "_cache_rests_until", [0.0])
-    monkeypatch.setattr("catalog.access.rates.time.time", lambda: 1_000_000.0)
+    set_clock(monkeypatch, rates, time=lambda: 1_000_000.0)
     cache.clear()
     with override_settings(CACHE_IS_SHARED=True):
         yield

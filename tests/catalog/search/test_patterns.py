@@ -8,9 +8,11 @@ import regex
 
 from catalog.domain.errors import InvalidInput
 from catalog.domain.query import parse_pattern
+from catalog.search import request as request_module
 from catalog.search.answers import answer
 from catalog.search.request import MatchOutcome, SearchRequest
 from tests.catalog.search.samples import compile_tools, make_tool, match, names
+from tests.harness.clocks import set_clock
 
 
 def test_each_text_is_tried_by_itself() -> None:
@@ -68,7 +70,7 @@ def test_a_pattern_that_would_hang_is_refused_in_time() -> None:
 def test_ordinary_patterns_have_time_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waiting for the processor is not work; but there is an end to waiting, too."""
     clock = iter((0.0, 0.5, 0.0, 0.9))
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    set_clock(monkeypatch, request_module, monotonic=lambda: next(clock))
     assert names(match("t", compile_tools([make_tool(1, "s", "t")]))) == ["mcp__s__t"]
     with pytest.raises(InvalidInput, match="takes too long"):
         match("t", compile_tools([make_tool(1, "s", "t")]))
@@ -91,8 +93,8 @@ def test_time_of_one_tool_with_many_parameters_has_an_end() -> None:
 
 
 def test_two_indexes_of_one_search_share_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "thread_time", iter((0.0, 0.2, 0.4)).__next__)
-    monkeypatch.setattr(time, "monotonic", iter((0.0, 0.5, 0.6)).__next__)
+    worked, waited = iter((0.0, 0.2, 0.4)), iter((0.0, 0.5, 0.6))
+    set_clock(monkeypatch, request_module, thread_time=worked.__next__, monotonic=waited.__next__)
     compiled = compile_tools([make_tool(1, "s", "t")])
     request = SearchRequest(parse_pattern("t"))
     assert names(answer(compiled, request, None)) == ["mcp__s__t"]

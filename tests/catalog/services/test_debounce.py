@@ -5,6 +5,7 @@ import pytest
 from catalog.models import Job
 from catalog.services import reindex
 from catalog.services.reindex import Debounce
+from tests.harness.clocks import set_clock
 from tests.harness.rows import make_tool
 
 
@@ -34,7 +35,7 @@ def test_update_that_follows_at_once_waits_for_more_changes(monkeypatch: pytest.
     clock = Clock()
     waited: list[float] = []
     monkeypatch.setattr(reindex, "_debounce", Debounce(0.5, clock=clock))
-    monkeypatch.setattr("catalog.services.reindex.time.sleep", waited.append)
+    set_clock(monkeypatch, reindex, sleep=waited.append)
     make_tool(name="alpha")
     reindex.run_update(Job())
     reindex.run_update(Job())

@@ -1,6 +1,5 @@
 """A node's own index follows the catalog by itself, and checking is cheap."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -14,6 +13,7 @@ from catalog.models import CatalogVersion, Job
 from catalog.selectors import search
 from catalog.services import index_follower, reindex, tools
 from catalog.services.index_follower import Follower
+from tests.harness.clocks import set_clock
 from tests.harness.rows import make_tool
 
 pytestmark = pytest.mark.django_db
@@ -101,7 +101,7 @@ def test_rests_after_it_caught_up_and_looks_soon_where_there_was_nothing(
         return next(found)
 
     monkeypatch.setattr(Follower, "catch_up", catch_up)
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    set_clock(monkeypatch, index_follower, monotonic=lambda: now)
     index_follower.follow(Stop(), every_seconds=0.1)
     assert pauses == [0.1, pytest.approx(0.45), 0.1, 0.1]
 

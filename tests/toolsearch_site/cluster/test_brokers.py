@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -109,10 +110,22 @@ def own_rabbit(folder: Path) -> Iterator[str]:
 
 
 def _control(*arguments: str) -> bool:
+    """Ask the server for something, once more where it did not answer in time.
+
+    `rabbitmqctl` is a script around others: killed, it leaves them, and they would keep a pipe open for ever.
+    """
     if shutil.which("rabbitmqctl") is None:
         return False
-    ended = subprocess.run(["rabbitmqctl", "-q", *arguments], capture_output=True, check=False, timeout=60)
-    return ended.returncode == 0
+    command = ["rabbitmqctl", "-q", "--timeout", "30", *arguments]
+    for _ in range(2):
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        ) as asked:
+            try:
+                return asked.wait(timeout=60) == 0
+            except subprocess.TimeoutExpired:
+                os.killpg(asked.pid, signal.SIGKILL)
+    raise TimeoutError(f"rabbitmqctl {arguments[0]} does not end")
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,10 @@ from celery.beat import Scheduler
 from django.db import OperationalError
 from django.utils import timezone
 
+from tests.harness.clocks import set_clock
 from toolsearch_site.celery import app
 from toolsearch_site.cluster import leases
+from toolsearch_site.cluster import scheduler as scheduler_module
 from toolsearch_site.cluster.scheduler import LENGTH, SoleScheduler
 from toolsearch_site.models import Lease
 
@@ -39,7 +41,7 @@ def end_lease() -> None:
 def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """What the monotonic clock says."""
     told = [0.0]
-    monkeypatch.setattr("toolsearch_site.cluster.leases.time.monotonic", lambda: told[0])
+    set_clock(monkeypatch, leases, monotonic=lambda: told[0])
     return told
 
 
@@ -140,7 +142,7 @@ class TestClockThatWasSetBack:
         """Seconds by the wall clock and by the one that is never set."""
         told = [1_800_000_000.0, 0.0]
         monkeypatch.setattr(app, "now", lambda: datetime.fromtimestamp(told[0], UTC))
-        monkeypatch.setattr("toolsearch_site.cluster.scheduler.time.monotonic", lambda: told[1])
+        set_clock(monkeypatch, scheduler_module, monotonic=lambda: told[1])
         monkeypatch.setattr("toolsearch_site.cluster.scheduler.connection.close", lambda: None)
         return told
 
