@@ -1,13 +1,12 @@
 """The loaded tools of a session: loading, use and unloading. Pure; tools are in load order."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 from catalog.domain.policy import Policy
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(NamedTuple):
     """A tool that a search loaded. `used_turn` is the last turn that loaded, found or called it.
 
     `used_order` grows with every use in the session, and so orders uses within a turn.
@@ -21,7 +20,7 @@ class Loaded:
 
 LoadedTools = tuple[Loaded, ...]
 # What of it is stored, each under its own name and in this order.
-STORED = tuple(field.name for field in fields(Loaded))
+STORED = Loaded._fields
 
 
 def load(loaded: LoadedTools, names: Sequence[str], *, turn: int, most: int | None) -> LoadedTools:
@@ -39,7 +38,7 @@ def load(loaded: LoadedTools, names: Sequence[str], *, turn: int, most: int | No
 def use(loaded: LoadedTools, names: Collection[str], *, turn: int) -> LoadedTools:
     order = _next_order(loaded)
     return tuple(
-        replace(tool, used_turn=turn, used_order=order) if tool.name in names else tool for tool in loaded
+        tool._replace(used_turn=turn, used_order=order) if tool.name in names else tool for tool in loaded
     )
 
 

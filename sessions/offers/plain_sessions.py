@@ -35,19 +35,30 @@ _PLAIN = f"""
     WHERE s.id = %s AND {_IS_PLAIN}
     ORDER BY l.position
 """  # noqa: S608  our own names
+# One row for the key and its session, and one for each loaded tool: joined, all would stand in every row.
+_KEY_COLUMNS = (
+    "k.id",
+    "k.digest",
+    "k.rate_limit_per_minute",
+    "p.version",
+    "d.version",
+    "d.catalog_version",
+    "c.number",
+    _IS_PLAIN,
+)
+_HEAD = len(_KEY_COLUMNS) + len(_COLUMNS)
 _OF_KEY = f"""
-    SELECT k.id, k.digest, k.rate_limit_per_minute,
-           p.version, d.version, d.catalog_version, c.number, {_IS_PLAIN}, {_OWN}, {_LOADED}
+    SELECT {", ".join(_KEY_COLUMNS)}, {_OWN}, NULL, {", ".join(["NULL"] * len(STORED))}
     FROM agent_sessions_apikey k
     LEFT JOIN agent_sessions_agentsession s ON s.id = %s AND s.key_id = k.id AND s.expires_at > %s
     LEFT JOIN catalog_policy p ON p.id = s.policy_id
     LEFT JOIN catalog_decidedlist d ON d.policy_id = p.id
     LEFT JOIN catalog_catalogversion c ON c.id = 1
-    LEFT JOIN agent_sessions_loadedtool l ON l.session_id = s.id
     WHERE k.prefix = %s AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > %s)
-    ORDER BY l.position
+    UNION ALL
+    SELECT {", ".join(["NULL"] * _HEAD)}, l.position, {_LOADED}
+    FROM agent_sessions_loadedtool l WHERE l.session_id = %s
 """  # noqa: S608
-_OF_KEY_COLUMNS = 8  # before the session's own
 
 # What is known of a plain session, in the model's order. Any other field is read when it is asked for.
 _FIELDS = (
@@ -98,16 +109,19 @@ def find_own_session(prefix: str, session_id: uuid.UUID, *, now: datetime) -> Ow
     """
     database = connections[DEFAULT_DB_ALIAS]
     moment = database.ops.adapt_datetimefield_value(now)
-    rows = _read(database, _OF_KEY, [_store_id(database, session_id), moment, prefix, moment])
-    if not rows:
+    stored_id = _store_id(database, session_id)
+    rows = _read(database, _OF_KEY, [stored_id, moment, prefix, moment, stored_id])
+    head = next((row for row in rows if row[0] is not None), None)
+    if head is None:
         return None
-    key_id, digest, rate, policy, decided, catalog, number, is_plain, *own = rows[0]
+    key_id, digest, rate, policy, decided, catalog, number, is_plain, *own = head
     if policy is None:
         return OwnSession(key_id, digest, rate, None)
     session = _make_session(session_id, own) if is_plain else _read_whole(session_id)
     if session is None:  # deleted since
         return OwnSession(key_id, digest, rate, None)
-    loaded = _collect_loaded(rows, _OF_KEY_COLUMNS + len(_COLUMNS))
+    tools = sorted(row[_HEAD:] for row in rows if row[0] is None)  # by their position, which is never twice
+    loaded = tuple([Loaded._make(tool[1:]) for tool in tools])
     versions = Versions(policy, decided or 0, catalog or 0)
     return OwnSession(key_id, digest, rate, SessionReading(session, loaded, versions, number or 0))
 

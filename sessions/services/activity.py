@@ -7,7 +7,8 @@ from datetime import datetime
 
 from django.db.models import F
 
-from sessions.models import ActivityHour, EventKind, SearchEvent, SearchEventOutcome, SessionEvent
+from sessions.models import ActivityHour, EventKind, SearchEventOutcome, SessionEvent
+from sessions.services.events import PendingSearch
 
 
 @dataclass(slots=True)
@@ -21,7 +22,7 @@ def hour_of(moment: datetime) -> datetime:
     return moment.replace(minute=0, second=0, microsecond=0)
 
 
-def count_activity(*, events: Iterable[SessionEvent], searches: Iterable[SearchEvent]) -> None:
+def count_activity(*, events: Iterable[SessionEvent], searches: Iterable[PendingSearch]) -> None:
     """Add events and searches to the hours they belong to."""
     hours: defaultdict[datetime, _Counts] = defaultdict(_Counts)
     for begun in _begun(events):

@@ -14,14 +14,14 @@ from catalog.domain.sizes import tokens_of
 from catalog.search.request import Suggestion
 from sessions.domain import loaded
 from sessions.domain.loaded import LoadedTools
-from sessions.models import AgentSession, EventKind, SearchEvent, SearchEventOutcome
+from sessions.models import AgentSession, EventKind, SearchEventOutcome
 from sessions.offers.offer import OfferedTool
 from sessions.offers.offer_search import Finding, Found, search_offer
 from sessions.offers.plain_sessions import SessionReading
 from sessions.offers.states import read_for_search, resolve_tools
 from sessions.offers.tool_lists import ResolvedTools
 from sessions.services import eviction, write_behind
-from sessions.services.events import Cause
+from sessions.services.events import Cause, PendingSearch
 from sessions.services.session_changes import edit_session
 
 MOST_FALLBACK = 200
@@ -195,9 +195,9 @@ def _are_in_use(loaded_tools: LoadedTools, wanted: list[str], *, turn: int) -> b
 
 def _record(session: AgentSession, resolved: ResolvedTools, result: SearchResult) -> None:
     by_name = resolved.offer.by_name
-    hits = [[match.found.tool.name, round(match.found.hit.score, 4)] for match in result.matches]
+    hits = [(match.found.tool.name, round(match.found.hit.score, 4)) for match in result.matches]
     write_behind.enqueue_search(
-        SearchEvent(
+        PendingSearch(
             session_id=session.pk,
             at=timezone.now() - timedelta(milliseconds=result.took_ms),  # when it was asked: loads come after
             turn=session.turn,

@@ -11,6 +11,9 @@ from sessions.models import SearchEventOutcome
 from sessions.offers.offer import OfferedTool
 from sessions.services.loading import Match, SearchResult
 
+# What `compact_json` makes of a text, without its detours.
+_quote = json.encoder.encode_basestring
+
 
 def describe_result(result: SearchResult) -> dict[str, Any]:
     """The search result of the contract."""
@@ -72,16 +75,13 @@ def say(result: SearchResult) -> str:
 
 def _write_match(match: Match) -> str:
     text = match.found.tool.text
-    named = {
-        "name": text.name,
-        "server": text.server,
-        "tool": text.tool,
-        "title": text.title,
-        "description": text.description,
-        "parameters": list(text.parameters),
-    }
-    found = {"score": round(match.found.hit.score, 6), "already_loaded": match.is_already_loaded}
-    return f'{compact_json(named)[:-1]},"inputSchema":{text.schema},{compact_json(found)[1:]}'
+    loaded = "true" if match.is_already_loaded else "false"
+    return (
+        f'{{"name":{_quote(text.name)},"server":{_quote(text.server)},"tool":{_quote(text.tool)}'
+        f',"title":{_quote(text.title)},"description":{_quote(text.description)}'
+        f',"parameters":[{",".join(map(_quote, text.parameters))}],"inputSchema":{text.schema}'
+        f',"score":{round(match.found.hit.score, 6)},"already_loaded":{loaded}}}'
+    )
 
 
 def _in_words(message: str, fallback: Sequence[OfferedTool]) -> str:

@@ -10,16 +10,16 @@ from django.utils import timezone
 from catalog.models import Policy
 from catalog.process_memory import remember
 from catalog.write_behind import WriteBehindBuffer
-from sessions.models import AgentSession, SearchEvent
+from sessions.models import AgentSession
 from sessions.services import activity, events
-from sessions.services.events import PendingEvent
+from sessions.services.events import PendingEvent, PendingSearch
 
 MOST_ENQUEUED = 10_000
 
 
 @dataclass(slots=True)
 class Batch:
-    searches: list[SearchEvent] = field(default_factory=list)
+    searches: list[PendingSearch] = field(default_factory=list)
     events: list[PendingEvent] = field(default_factory=list)
     seen: dict[uuid.UUID, datetime] = field(default_factory=dict)
 
@@ -33,7 +33,7 @@ class EventBuffer(WriteBehindBuffer[Batch]):
     def __init__(self) -> None:
         super().__init__("searches, events and last uses of sessions")
 
-    def enqueue_search(self, search: SearchEvent) -> None:
+    def enqueue_search(self, search: PendingSearch) -> None:
         with self._lock:
             if len(self._batch.searches) < MOST_ENQUEUED:
                 self._batch.searches.append(search)
@@ -55,8 +55,6 @@ class EventBuffer(WriteBehindBuffer[Batch]):
         return Batch()
 
     def _merge(self, unwritten: Batch, later: Batch) -> Batch:
-        for search in unwritten.searches:
-            search.pk = None  # one from the transaction that failed may be another's now
         return Batch(
             searches=(unwritten.searches + later.searches)[:MOST_ENQUEUED],
             events=(unwritten.events + later.events)[:MOST_ENQUEUED],

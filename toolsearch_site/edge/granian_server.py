@@ -7,6 +7,7 @@ never take a thread from another client. `slow_clients.py` lets few threads work
 
 import argparse
 import logging
+import os
 import resource
 
 from granian.constants import HTTPModes, Interfaces
@@ -35,6 +36,8 @@ def main() -> None:
     parser.add_argument("--processes", type=int, required=True)
     options = parser.parse_args()
     _raise_file_limit()
+    # Many threads search at once: helpers of a matrix product would only wait for a processor.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     connections = count_connections()
     logging.getLogger("_granian").addFilter(lambda record: not record.msg.startswith(NEEDLESS_WARNING))
     Server(

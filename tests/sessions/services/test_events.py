@@ -233,14 +233,19 @@ def _reset_and_fail(session: AgentSession) -> None:
 def test_searches_that_could_not_be_written_are_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process may have used their numbers meanwhile."""
     session = make_session()
-    fields = {
-        "turn": 0,
-        "query": "q",
-        "form": "keywords",
-        "outcome": SearchEventOutcome.MATCHED,
-        "took_us": 1,
-    }
-    write_behind.enqueue_search(SearchEvent(session=session, at=timezone.now(), **fields))
+    write_behind.enqueue_search(
+        events.PendingSearch(
+            session_id=session.pk,
+            at=timezone.now(),
+            turn=0,
+            query="q",
+            form="keywords",
+            outcome=SearchEventOutcome.MATCHED,
+            hits=[],
+            tokens_loaded=0,
+            took_us=1,
+        )
+    )
     with monkeypatch.context() as full:
         full.setattr(events, "write_events", _refuse)
         with pytest.raises(OperationalError), transaction.atomic():
