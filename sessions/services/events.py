@@ -109,7 +109,7 @@ def _insert_searches(searches: Sequence[PendingSearch]) -> None:
     """Without the ORM, whose work for each row takes several times as long."""
     quote = connection.ops.quote_name
     fields = [field for field in SearchEvent._meta.local_concrete_fields if not field.primary_key]
-    columns = ", ".join(quote(field.get_attname_column()[1]) for field in fields)
+    columns = ", ".join(quote(str(field.column)) for field in fields)
     marks = ", ".join(["%s"] * len(fields))
     rows = [
         [field.get_db_prep_save(getattr(search, field.attname), connection) for field in fields]
