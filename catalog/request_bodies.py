@@ -1,13 +1,29 @@
-"""Base class and types of all REST request bodies."""
+"""Reads REST request bodies: strict JSON objects, and the base class and types of their fields."""
 
+import json
+import re
 from datetime import datetime
 from enum import Enum
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, NoReturn, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Strict, StringConstraints, model_validator
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, UnreadablePostError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Strict,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+
+from catalog.domain.errors import FieldProblem, InvalidInput
 
 Option = TypeVar("Option", bound=Enum)
+Body = TypeVar("Body", bound="BodyIn")
 
+_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 # A database keeps no NUL character.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 ShortText = Annotated[Text, StringConstraints(max_length=100)]
@@ -56,3 +72,39 @@ class NothingIn(BodyIn):
 
 
 NOTHING = NothingIn()
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """Refuses NaN, NUL characters (which no database stores), lone surrogates, and everything but an
+    object.
+    """
+    parsed = json.loads(body, parse_constant=_refuse_constant)
+    if not isinstance(parsed, dict):  # every operation takes one, and a list would pass for an empty one
+        raise TypeError("the body must be an object")
+    if b"\\u" in body:
+        text = json.dumps(parsed, ensure_ascii=False)
+        text.encode()
+        if _ESCAPED_NUL.search(text):
+            raise ValueError("a text has a NUL character")
+    return parsed
+
+
+def read_body(request: HttpRequest, form: type[Body]) -> Body:
+    """A plain view's body, refused in the words that Ninja's operations have for theirs."""
+    try:
+        given = parse_object(request.body or b"{}")
+    except (ValueError, TypeError, RecursionError, RequestDataTooBig, UnreadablePostError) as error:
+        raise InvalidInput(
+            [FieldProblem("body", str(error))], detail="The request's body cannot be read."
+        ) from None
+    try:
+        return form.model_validate(given)
+    except ValidationError as error:
+        places = [(".".join(map(str, ("body", *item["loc"]))), item["msg"]) for item in error.errors()]
+        raise InvalidInput(
+            [FieldProblem(*place) for place in places], detail="The request cannot be understood."
+        ) from None
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")

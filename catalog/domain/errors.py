@@ -85,9 +85,10 @@ class InvalidInput(ToolSearchError):
     status = 422
     title = "Invalid input"
 
-    def __init__(self, errors: Iterable[FieldProblem]) -> None:
+    def __init__(self, errors: Iterable[FieldProblem], *, detail: str | None = None) -> None:
+        """`detail` says in one sentence what is wrong; by default the mistakes themselves do."""
         self.errors: tuple[FieldProblem, ...] = tuple(errors)
-        super().__init__("; ".join(str(problem) for problem in self.errors))
+        super().__init__(detail or "; ".join(str(problem) for problem in self.errors))
 
     @classmethod
     def at(cls, place: str, message: str) -> "InvalidInput":

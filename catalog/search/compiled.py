@@ -130,16 +130,17 @@ class Compiled:
         return mask
 
     @cached_property
-    def _masks(self) -> WeakKeyDictionary[Visible, Mask]:
+    def _masks(self) -> WeakKeyDictionary[Visible, Mask | None]:
         return WeakKeyDictionary()
 
-    def mask_of(self, visible: Visible) -> Mask:
-        """Which rows are visible; cached for as long as `visible` lives."""
-        mask = self._masks.get(visible)
-        if mask is None:
+    def mask_of(self, visible: Visible) -> Mask | None:
+        """Which rows are visible, None where all are; cached for as long as `visible` lives."""
+        try:
+            return self._masks[visible]
+        except KeyError:
             mask = np.isin(self.ids, visible.ids)
-            self._masks[visible] = mask
-        return mask
+            self._masks[visible] = found = None if mask.all() else mask
+            return found
 
     def rows_named_with(self, term: str) -> RowNumbers:
         """The tools whose qualified name, server included, contains a term."""

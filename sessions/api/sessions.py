@@ -3,17 +3,13 @@
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 from ninja import Query, Router
 
-from catalog.access import key_uses
-from catalog.access.callers import ANY_KEY, KeyCheck, caller_of, read_bearer
-from catalog.domain.errors import NotFound
+from catalog.access.callers import ANY_KEY, caller_of
 from catalog.domain.sizes import compact_json
 from catalog.request_bodies import NOTHING, NothingIn
-from sessions.api.polling import admit
+from sessions.api.searching import search_session
 from sessions.models import AgentSession
-from sessions.offers.plain_sessions import OwnSession, find_own_session
 from sessions.offers.states import read_session_state
 from sessions.schemas import (
     SearchIn,
@@ -27,25 +23,8 @@ from sessions.schemas import (
 )
 from sessions.selectors.own_sessions import Liveness, find_session_of_key, list_sessions, read_states_page
 from sessions.services import lifecycle, write_behind
-from sessions.services.loading import SearchCall, search_as_read
-from sessions.services.search_results import write_result
 
 router = Router(tags=["sessions"], auth=ANY_KEY)
-
-
-def _find_searched(request: HttpRequest) -> OwnSession:
-    """Check a search's key and read its session with it."""
-    assert request.resolver_match is not None
-    session_id = UUID(request.resolver_match.kwargs["session_id"])  # Ninja leaves the text as it is
-
-    def find(prefix: str) -> OwnSession | None:
-        return find_own_session(prefix, session_id, now=timezone.now())
-
-    found = admit(read_bearer(request), find)
-    key_uses.enqueue(found.key_id)
-    if found.reading is not None:
-        write_behind.enqueue_seen(session_id)
-    return found
 
 
 @router.post(
@@ -115,21 +94,10 @@ def delete_session(request: HttpRequest, session_id: UUID) -> HttpResponse:
     operation_id="search",
     summary="Find tools and load them",
     response=SearchOut,
-    auth=KeyCheck(find=_find_searched),
 )
 def search(request: HttpRequest, session_id: UUID, call: SearchIn) -> HttpResponse:
     """What matches is loaded at once unless `load` is false."""
-    found: OwnSession = request.auth  # type: ignore[attr-defined]
-    if found.reading is None:
-        raise NotFound("There is no such session.")
-    asked = SearchCall(
-        query=call.query,
-        pattern=call.pattern,
-        max_results=call.max_results,
-        load=call.load,
-        call_id=call.call_id,
-    )
-    return send_text(write_result(search_as_read(found.reading, call=asked)))
+    return search_session(request, session_id)  # described here; the address itself leads to the plain view
 
 
 @router.post(

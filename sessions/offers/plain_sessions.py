@@ -4,6 +4,7 @@ Most sessions bring nothing along: those are read whole. When a tool's loading i
 their lists anew, and they search all day.
 """
 
+import json
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
@@ -35,30 +36,26 @@ _PLAIN = f"""
     WHERE s.id = %s AND {_IS_PLAIN}
     ORDER BY l.position
 """  # noqa: S608  our own names
-# One row for the key and its session, and one for each loaded tool: joined, all would stand in every row.
-_KEY_COLUMNS = (
-    "k.id",
-    "k.digest",
-    "k.rate_limit_per_minute",
-    "p.version",
-    "d.version",
-    "d.catalog_version",
-    "c.number",
-    _IS_PLAIN,
-)
-_HEAD = len(_KEY_COLUMNS) + len(_COLUMNS)
-_OF_KEY = f"""
-    SELECT {", ".join(_KEY_COLUMNS)}, {_OWN}, NULL, {", ".join(["NULL"] * len(STORED))}
+# One row with the loaded tools as JSON: a row for each would cost a change of the interpreter's lock each.
+_AS_JSON = {
+    "sqlite": "json_group_array(json_array(l.position, {columns}))",
+    "postgresql": "json_agg(json_build_array(l.position, {columns}))::text",
+}
+_OF_KEY = {
+    vendor: f"""
+    SELECT k.id, k.digest, k.rate_limit_per_minute,
+           p.version, d.version, d.catalog_version, c.number, {_IS_PLAIN},
+           (SELECT {as_json.format(columns=_LOADED)}
+            FROM agent_sessions_loadedtool l WHERE l.session_id = s.id), {_OWN}
     FROM agent_sessions_apikey k
     LEFT JOIN agent_sessions_agentsession s ON s.id = %s AND s.key_id = k.id AND s.expires_at > %s
     LEFT JOIN catalog_policy p ON p.id = s.policy_id
     LEFT JOIN catalog_decidedlist d ON d.policy_id = p.id
     LEFT JOIN catalog_catalogversion c ON c.id = 1
     WHERE k.prefix = %s AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > %s)
-    UNION ALL
-    SELECT {", ".join(["NULL"] * _HEAD)}, l.position, {_LOADED}
-    FROM agent_sessions_loadedtool l WHERE l.session_id = %s
 """  # noqa: S608
+    for vendor, as_json in _AS_JSON.items()
+}
 
 # What is known of a plain session, in the model's order. Any other field is read when it is asked for.
 _FIELDS = (
@@ -110,18 +107,17 @@ def find_own_session(prefix: str, session_id: uuid.UUID, *, now: datetime) -> Ow
     database = connections[DEFAULT_DB_ALIAS]
     moment = database.ops.adapt_datetimefield_value(now)
     stored_id = _store_id(database, session_id)
-    rows = _read(database, _OF_KEY, [stored_id, moment, prefix, moment, stored_id])
-    head = next((row for row in rows if row[0] is not None), None)
-    if head is None:
+    rows = _read(database, _OF_KEY[database.vendor], [stored_id, moment, prefix, moment])
+    if not rows:
         return None
-    key_id, digest, rate, policy, decided, catalog, number, is_plain, *own = head
+    key_id, digest, rate, policy, decided, catalog, number, is_plain, tools, *own = rows[0]
     if policy is None:
         return OwnSession(key_id, digest, rate, None)
     session = _make_session(session_id, own) if is_plain else _read_whole(session_id)
     if session is None:  # deleted since
         return OwnSession(key_id, digest, rate, None)
-    tools = sorted(row[_HEAD:] for row in rows if row[0] is None)  # by their position, which is never twice
-    loaded = tuple([Loaded._make(tool[1:]) for tool in tools])
+    in_order = sorted(json.loads(tools or "[]"))  # by position, which is never twice
+    loaded = tuple([Loaded(*tool[1:]) for tool in in_order])
     versions = Versions(policy, decided or 0, catalog or 0)
     return OwnSession(key_id, digest, rate, SessionReading(session, loaded, versions, number or 0))
 

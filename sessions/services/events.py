@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -107,6 +107,7 @@ def write_searches(searches: Sequence[PendingSearch]) -> None:
 
 def _insert_searches(searches: Sequence[PendingSearch]) -> None:
     """Without the ORM, whose work for each row takes several times as long."""
+    connection = connections[DEFAULT_DB_ALIAS]  # itself: each field would ask the proxy for it again
     quote = connection.ops.quote_name
     fields = [field for field in SearchEvent._meta.local_concrete_fields if not field.primary_key]
     columns = ", ".join(quote(str(field.column)) for field in fields)

@@ -12,7 +12,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path, re_path
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
@@ -26,6 +26,7 @@ from catalog.domain.errors import (
 )
 from catalog.domain.rates import TooManyRequests
 from sessions.api.polling import poll_policy, poll_session
+from sessions.api.searching import search_session
 from sessions.api.sessions import router as sessions_router
 from sessions.api.snapshots import router as snapshots_router
 from sessions.api.tool_lists import router as tool_lists_router
@@ -60,13 +61,12 @@ for mounted in (*catalog_routers, sessions_router, snapshots_router, tool_lists_
 def api_urls() -> tuple[list[URLPattern | URLResolver], str, str]:
     """The API's routes. They need no sign-in: each operation checks its API key."""
     patterns, app_name, namespace = api.urls
-    polls = [
-        path("sessions/<uuid:session_id>/tools", poll_session),
-        path("policies/<str:slug>/tools", poll_policy),
+    plain = [
+        path("sessions/<uuid:session_id>/tools", require_safe(_tell_problems(poll_session))),
+        path("policies/<str:slug>/tools", require_safe(_tell_problems(poll_policy))),
+        path("sessions/<uuid:session_id>/search", require_POST(csrf_exempt(_tell_problems(search_session)))),
     ]
-    for pattern in polls:
-        pattern.callback = require_safe(_tell_problems(pattern.callback))
-    routes = [*polls, *patterns, re_path(r"", _find_nothing)]
+    routes = [*plain, *patterns, re_path(r"", _find_nothing)]
     for route in routes:
         if isinstance(route, URLPattern):
             route.callback = login_not_required(_explain_refusals(route.callback))

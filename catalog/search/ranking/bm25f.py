@@ -27,6 +27,10 @@ _MIN_SIMILARITY = np.float32(0.1)
 # A tool that has none of the words needs this much, and this share of the best score: below both, on the
 # quality sets, no right answer is among the first eight.
 _LEAST_ALONE, _LEAST_SHARE_ALONE = np.float32(0.014), np.float32(0.2)
+# The most that meaning adds, and a little for rounding: a tool this far below the best by words is not among
+# them. Where that leaves few tools, their vectors alone are read.
+_MOST_BY_MEANING = float(_MEANING_WEIGHT * (1 - _MIN_SIMILARITY)) + 0.001
+_FEW = 256
 _SLACK = 0.07  # what short vectors may misjudge: a tool this far below the best is judged still
 _NEVER, _LEAST = -1.0, -0.5
 _TINY = float(np.finfo(np.float32).tiny)
@@ -115,7 +119,7 @@ def _weigh_evidence(compiled: Compiled, terms: list[WeightedTerm]) -> Scores:
 
 
 def _add_meaning(task: Task, by_words: Scores) -> Scores:
-    """Short vectors pick the candidates, full ones score them; the others score nothing."""
+    """Words or short vectors pick the candidates, full vectors score them; the others score nothing."""
     if task.encoder is None:
         return by_words
     wanted = task.encoder.encode([task.text])
@@ -132,6 +136,12 @@ def _add_meaning(task: Task, by_words: Scores) -> Scores:
 
 
 def _pick_candidates(task: Task, wanted: Vectors, by_words: Scores) -> RowNumbers:
+    """The rows that may be among the best. What is not allowed has no points by words."""
+    words_bar = _find_bar(by_words, task.count)
+    if words_bar > _MOST_BY_MEANING:
+        rows = np.flatnonzero(by_words >= words_bar - _MOST_BY_MEANING)
+        if len(rows) <= _FEW:
+            return rows
     vectors = task.compiled.coarse_vectors
     coarse = vectors @ (shorten(wanted, vectors.shape[1])[0] * _MEANING_WEIGHT)
     coarse += by_words
@@ -139,7 +149,7 @@ def _pick_candidates(task: Task, wanted: Vectors, by_words: Scores) -> RowNumber
         coarse[~task.allowed] = _NEVER
     picked = coarse >= max(_find_bar(coarse, task.count) - _SLACK, _LEAST)
     # Those best by words are judged too, however far their meaning seems: words rule where they match.
-    picked |= by_words >= max(_find_bar(by_words, task.count), _TINY)
+    picked |= by_words >= max(words_bar, _TINY)
     return np.flatnonzero(picked)
 
 

@@ -57,6 +57,11 @@ def test_a_mask_is_remembered_while_its_visibility_lives() -> None:
     assert compiled.mask_of(visible) is mask
 
 
+def test_no_mask_is_needed_where_everything_is_visible() -> None:
+    compiled = compile_tools()
+    assert compiled.mask_of(Visible.of([*compiled.ids.tolist(), 999])) is None
+
+
 def test_an_unknown_term_has_no_postings() -> None:
     assert compile_tools().postings_of("unheard") is None
     assert len(compile_tools().rows_named_with("unheard")) == 0

@@ -1,8 +1,11 @@
 """Words rule where they match, and meaning where they do not."""
 
+import random
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -175,3 +178,42 @@ class TestOnDisk:
         assert SearchEngine(folder, Topics()).snapshot().compiled.vectors.shape == (3, 3)
         index.update(folder, [], [3], None)
         assert SearchEngine(folder, None).snapshot().compiled.vectors.shape == (2, 0)
+
+
+class Chance:
+    """Similarities of every size, the same in every run."""
+
+    name = "chance-1"
+    dimensions = coarse_dimensions = 4
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        rows = [np.random.default_rng(crc32(text.encode())).normal(size=4) for text in texts]
+        vectors = np.array(rows, dtype=np.float32).reshape(len(texts), 4)
+        scaled: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return scaled
+
+
+def test_tools_that_words_alone_rule_out_are_none_of_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judged or not, the best are the same as when every tool is judged."""
+    chosen = random.Random(7)
+    vocabulary = [f"word{number}x" for number in range(30)]
+    tools = [
+        make_tool(number, "s", f"t{number}", " ".join(chosen.choices(vocabulary, k=chosen.randint(1, 5))))
+        for number in range(1, 900)
+    ]
+    compiled = compile_documents(tools, Chance())
+    queries = [" ".join(chosen.sample(vocabulary, k=chosen.randint(2, 4))) for _ in range(60)]
+    requests = [SearchRequest(parse_query(query), max_results=5) for query in queries]
+    ruled_out: list[int] = []
+    pick = bm25f._pick_candidates
+
+    def count(*given: Any) -> Any:
+        rows = pick(*given)
+        ruled_out.append(len(tools) - len(rows))
+        return rows
+
+    monkeypatch.setattr(bm25f, "_pick_candidates", count)
+    quick = [answer(compiled, request, Chance()).hits for request in requests]
+    monkeypatch.setattr(bm25f, "_pick_candidates", lambda *_: np.arange(len(tools)))
+    assert quick == [answer(compiled, request, Chance()).hits for request in requests]
+    assert sum(left > 600 for left in ruled_out) > 20
