@@ -1,5 +1,6 @@
 """Search by meaning: an interface for encoders that turn texts into vectors."""
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -35,6 +36,9 @@ class Encoder(Protocol):
 def shorten(vectors: Vectors, dimensions: int) -> Vectors:
     """The first dimensions only, normalised again."""
     short = vectors[:, :dimensions]
+    if len(short) == 1:  # a query
+        query: Vectors = short / max(math.sqrt(short[0] @ short[0]), 1e-9)
+        return query
     lengths = np.sqrt(np.einsum("ij,ij->i", short, short))
     scaled: Vectors = short / np.maximum(lengths, np.float32(1e-9))[:, np.newaxis]
     return scaled

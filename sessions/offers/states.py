@@ -71,8 +71,9 @@ def resolve_in_offer(offer: Offer, loaded: LoadedTools) -> ResolvedTools:
     """Resolve the loaded tools in an offer. One that is not offered any more, or loads by a rule now, is not
     discovered.
     """
-    found = (offer.by_name.get(tool.name) for tool in loaded)
-    return ResolvedTools(offer, tuple(tool for tool in found if tool is not None and tool.is_deferred))
+    find = offer.by_name.get
+    found = [find(tool.name) for tool in loaded]
+    return ResolvedTools(offer, tuple([tool for tool in found if tool is not None and tool.is_deferred]))
 
 
 def read_together(session: AgentSession) -> tuple[AgentSession, LoadedTools]:

@@ -7,12 +7,13 @@ the session as it was right after.
 import itertools
 import logging
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.models import QuerySet
+from django.db.models import DateTimeField, ForeignKey, JSONField, QuerySet
 from django.utils import timezone
 
 from catalog.domain.errors import NotFound, Unavailable
@@ -92,17 +93,15 @@ def measure_events(pending: Iterable[PendingEvent]) -> list[SessionEvent]:
 def write_events(measured: Sequence[SessionEvent]) -> None:
     """Append to the timelines, and trim those that are too long."""
     SessionEvent.objects.bulk_create(measured, batch_size=BATCH_ROWS)
-    for event in measured:
-        if next(_written_events) % TRIM_EVERY == 0:
-            _trim(SessionEvent.objects.filter(session_id=event.session_id), KEPT_EVENTS)
+    for session_id in _pick_for_trimming(measured, _written_events):
+        _trim(SessionEvent.objects.filter(session_id=session_id), KEPT_EVENTS)
 
 
 def write_searches(searches: Sequence[PendingSearch]) -> None:
     """Append searches to the timelines, and trim those that are too long."""
     _insert_searches(searches)
-    for search in searches:
-        if next(_written_searches) % TRIM_EVERY == 0:
-            _trim(SearchEvent.objects.filter(session_id=search.session_id), KEPT_SEARCHES)
+    for session_id in _pick_for_trimming(searches, _written_searches):
+        _trim(SearchEvent.objects.filter(session_id=session_id), KEPT_SEARCHES)
 
 
 def _insert_searches(searches: Sequence[PendingSearch]) -> None:
@@ -110,12 +109,15 @@ def _insert_searches(searches: Sequence[PendingSearch]) -> None:
     connection = connections[DEFAULT_DB_ALIAS]  # itself: each field would ask the proxy for it again
     quote = connection.ops.quote_name
     fields = [field for field in SearchEvent._meta.local_concrete_fields if not field.primary_key]
+    adapted = [field for field in fields if isinstance(field, (ForeignKey, DateTimeField, JSONField))]
     columns = ", ".join(quote(str(field.column)) for field in fields)
     marks = ", ".join(["%s"] * len(fields))
-    rows = [
-        [field.get_db_prep_save(getattr(search, field.attname), connection) for field in fields]
-        for search in searches
-    ]
+    read = attrgetter(*(field.attname for field in fields))
+    rows = [list(read(search)) for search in searches]
+    for column in adapted:
+        place = fields.index(column)
+        for row in rows:
+            row[place] = column.get_db_prep_save(row[place], connection)
     insert = f"INSERT INTO {quote(SearchEvent._meta.db_table)} ({columns}) VALUES ({marks})"  # noqa: S608
     with connection.cursor() as cursor:
         cursor.executemany(insert, rows)
@@ -146,6 +148,14 @@ def _measure_one(event: PendingEvent, versions: Versions) -> SessionEvent:
 def _names_without(tools: LoadedTools, others: LoadedTools) -> list[str]:
     known = {tool.name for tool in others}
     return [tool.name for tool in tools if tool.name not in known]
+
+
+def _pick_for_trimming(
+    written: Iterable[SessionEvent | PendingSearch], counter: Iterator[int]
+) -> list[uuid.UUID]:
+    """The sessions whose turn it is, each once."""
+    chosen = (row.session_id for row in written if next(counter) % TRIM_EVERY == 0)
+    return list(dict.fromkeys(chosen))
 
 
 def _trim(rows: QuerySet[SessionEvent] | QuerySet[SearchEvent], most: int) -> None:

@@ -27,28 +27,24 @@ def write_result(result: SearchResult) -> str:
     references = [{"type": "tool_reference", "tool_name": text.name} for text in texts]
     # An empty list of content blocks is refused by the API: words stand in for the missing references.
     blocks = references or [{"type": "text", "text": _in_words(message, result.fallback)}]
-    head = {"outcome": str(result.outcome), "query": result.call.text, "form": result.form}
     lists = {
         "loaded": list(result.loaded),
         "missing": list(result.missing),
         "unmatched_terms": list(result.unmatched_terms),
     }
     after = {"truncated": result.is_truncated, "tool_references": references, "anthropic": blocks}
-    output = {
-        "type": "tool_search_output",
-        "execution": "client",
-        "call_id": result.call.call_id,
-        "status": "completed",
-    }
+    call_id = "null" if result.call.call_id is None else _quote(result.call.call_id)
+    output = f'"type":"tool_search_output","execution":"client","call_id":{call_id},"status":"completed"'
     return "".join(
         (
-            f'{compact_json(head)[:-1]},"matches":[{",".join(map(_write_match, result.matches))}]',
+            f'{{"outcome":"{result.outcome}","query":{_quote(result.call.text)},"form":"{result.form}"',
+            f',"matches":[{",".join(map(_write_match, result.matches))}]',
             f",{compact_json(lists)[1:-1]}",
             f',"fallback":[{",".join(tool.text.write("summary") for tool in result.fallback)}]',
             f",{compact_json(after)[1:-1]}",
-            f',"openai":{compact_json(output)[:-1]}',
+            f',"openai":{{{output}',
             f',"tools":[{",".join(text.write("openai") for text in texts)}]}}',
-            f",{compact_json({'message': message, 'took_ms': round(result.took_ms, 3)})[1:]}",
+            f',"message":{_quote(message)},"took_ms":{round(result.took_ms, 3)}}}',
         )
     )
 
