@@ -26,7 +26,7 @@ from catalog.domain.choices import PromptStyle
 from catalog.domain.definitions import Definition
 from catalog.domain.policy import Policy
 from catalog.domain.prompt import DeferredServer, DeferredTool, first_sentence, write_prompt
-from catalog.domain.sizes import compact_json, tokens_of
+from catalog.domain.sizes import compact_json, measure_list, tokens_of
 from sessions.offers.rendering import search_tool
 from sessions.offers.rendering.wire import STUB_SCHEMA
 
@@ -155,12 +155,18 @@ def measure(tools: Sequence[Tool]) -> Costs:
         policy, prompt_style=PromptStyle.NAMES_AND_DESCRIPTIONS, prompt_budget_tokens=UNLIMITED_TOKENS
     )
     stubs = sum(len(tool.name) + len(tool.description) + len(STUB_SCHEMA) for _, tool in tools)
+    default = measure_list(
+        all_chars=sum(tool.size.chars for _, tool in tools),
+        tool_chars=0,
+        search_tool_chars=search_chars,
+        prompt_chars=len(prompt),
+    )
     return Costs(
         tools=len(tools),
-        full=tokens_of(sum(tool.size.chars for _, tool in tools)),
+        full=default.full,
         stub=tokens_of(stubs + search_chars + len(prompt)),
         index=tokens_of(search_chars + len(write_prompt(servers, everything))),
-        mcp=tokens_of(search_chars + len(prompt)),
+        mcp=default.sent,
         schema_bytes=sum(count_bytes(tool.input_schema) for _, tool in tools) + search_bytes,
         stub_schema_bytes=len(STUB_SCHEMA) * len(tools) + search_bytes,
     )

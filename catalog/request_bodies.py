@@ -19,6 +19,8 @@ from pydantic import (
 )
 
 from catalog.domain.errors import FieldProblem, InvalidInput
+from catalog.domain.problems import Problems
+from catalog.domain.values import name_type
 
 Option = TypeVar("Option", bound=Enum)
 Body = TypeVar("Body", bound="BodyIn")
@@ -29,6 +31,10 @@ Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 ShortText = Annotated[Text, StringConstraints(max_length=100)]
 # JSON has no enumerations: one of the texts stands for its member.
 Choice = Annotated[Option, Strict(False)]
+
+
+# What a policy's answer has beside its fields, so that it can be sent back.
+_POLICY_ANSWER_ONLY = ("version", "fields")
 
 
 def _refuse_timestamp(value: object) -> object:
@@ -108,3 +114,22 @@ def read_body(request: HttpRequest, form: type[Body]) -> Body:
 
 def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
+
+
+def read_policy_fields(body: dict[str, Any]) -> dict[str, Any]:
+    """A policy's fields, given at the top level or, as a response has them, below `fields`."""
+    shown = body.get("fields", {})
+    if not isinstance(shown, dict):
+        raise InvalidInput.at("fields", f"must be an object, not {name_type(shown)}")
+    given = {name: value for name, value in body.items() if name not in _POLICY_ANSWER_ONLY}
+    return join_fields(given, shown)
+
+
+def join_fields(fields: dict[str, Any], others: dict[str, Any]) -> dict[str, Any]:
+    """Raises InvalidInput for a field that is given twice, with two values."""
+    problems = Problems()
+    for name in fields.keys() & others.keys():
+        if fields[name] != others[name]:
+            problems.add(f"policy.{name}", "is given twice, with two values")
+    problems.raise_if_any()
+    return {**fields, **others}

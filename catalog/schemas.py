@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from ninja import Field, Schema
-from pydantic import ConfigDict, StringConstraints, model_validator
+from pydantic import StringConstraints, model_validator
 
 from catalog.domain.choices import Kind, Loading, Outcome, Transport
-from catalog.domain.limits import COUNT
+from catalog.domain.limits import COUNT, MODEL_PRICE_DOLLARS
 from catalog.domain.problems import Problems
 from catalog.models.jobs import JobState
 from catalog.models.model_support import Provider
@@ -15,6 +15,15 @@ from catalog.models.servers import Status
 from catalog.models.tools import State
 from catalog.request_bodies import BodyIn, Choice, Text, example
 
+Price = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=MODEL_PRICE_DOLLARS,
+        allow_inf_nan=False,
+        description="US dollars per million tokens, to six decimals; null where it is not known.",
+    ),
+]
 Name = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
 
 TOOL_EXAMPLE: dict[str, Any] = {
@@ -293,59 +302,6 @@ class RollBackIn(BodyIn):
     version: Annotated[int, Field(ge=1, le=COUNT)]
 
 
-class PreviewIn(BodyIn):
-    """Nothing of it is saved: fields of the policy as PATCH takes them, or below `policy`; servers'
-    `deferLoading`, tools' `loading`.
-    """
-
-    model_config = ConfigDict(
-        extra="allow", json_schema_extra={"example": {"mode": "auto", "threshold": 5000}}
-    )
-
-    policy: dict[str, Any] = Field(default_factory=dict)
-    servers: dict[Text, bool | None] = Field(default_factory=dict)
-    tools: dict[Text, Choice[Loading]] = Field(default_factory=dict)
-
-
-class FlipOut(Schema):
-    name: str
-    server: str
-    tokens: int
-    before: DecisionOut | None
-    after: DecisionOut | None
-
-
-class MeasureOut(Schema):
-    unit: str
-    value: float | None
-    limit: float
-    over: bool | None
-
-
-class PreviewOut(Schema):
-    """The tools whose outcome would change, and the tokens sent in full before and after."""
-
-    model_config = example(
-        {
-            "active": True,
-            "tokens_before": 900,
-            "tokens_after": 12000,
-            "flips": [],
-            "servers": [],
-            "measure": {"unit": "chars", "value": 48000, "limit": 50000, "over": False},
-            "readings": [],
-        }
-    )
-
-    active: bool
-    tokens_before: int
-    tokens_after: int
-    flips: list[FlipOut]
-    servers: list[dict[str, Any]]
-    measure: MeasureOut
-    readings: list[MeasureOut]
-
-
 class ImportOut(Schema):
     model_config = example(
         {
@@ -390,30 +346,35 @@ class ModelIn(BodyIn):
         {"name_pattern": "claude-opus-4-5*", "provider": "anthropic", "hosted_search": True}
     )
 
-    read_only = frozenset({"id"})
+    read_only = frozenset({"id", "prices_are_examples"})
 
     name_pattern: Name
     provider: Choice[Provider]
     hosted_search: bool = False
     context_window: Annotated[int, Field(ge=1, le=COUNT)] | None = None
+    input_price: Price | None = None
+    cached_input_price: Price | None = None
+
+
+UNSETTABLE = frozenset({"context_window", "input_price", "cached_input_price"})
 
 
 class ModelPatchIn(BodyIn):
     model_config = example({"context_window": 200000})
 
-    read_only = frozenset({"id"})
+    read_only = frozenset({"id", "prices_are_examples"})
 
     name_pattern: Name | None = None
     provider: Choice[Provider] | None = None
     hosted_search: bool | None = None
     context_window: Annotated[int, Field(ge=1, le=COUNT)] | None = None
+    input_price: Price | None = None
+    cached_input_price: Price | None = None
 
     def changes(self) -> dict[str, Any]:
-        """Of the fields, only the window can be unset."""
+        """Of the fields, only the window and the prices can be unset."""
         given = self.model_dump(include=self.model_fields_set)
-        return {
-            field: value for field, value in given.items() if value is not None or field == "context_window"
-        }
+        return {field: value for field, value in given.items() if value is not None or field in UNSETTABLE}
 
 
 class ModelOut(Schema):
@@ -424,6 +385,9 @@ class ModelOut(Schema):
             "provider": "anthropic",
             "hosted_search": True,
             "context_window": 200000,
+            "input_price": 5.0,
+            "cached_input_price": 0.5,
+            "prices_are_examples": False,
         }
     )
 
@@ -432,6 +396,9 @@ class ModelOut(Schema):
     provider: Provider
     hosted_search: bool
     context_window: int | None
+    input_price: Price | None
+    cached_input_price: Price | None
+    prices_are_examples: bool = Field(description="The demo's prices, which nobody has set.")
 
 
 class ModelListOut(Schema):

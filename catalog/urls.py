@@ -48,6 +48,7 @@ urlpatterns = [
     path("policies/<slug:slug>/roll-back/", policy_editing.policy_roll_back, name="policy_roll_back"),
     path("policies/<slug:slug>/delete/", policy_editing.policy_delete, name="policy_delete"),
     path("models/", models.model_list, name="model_list"),
+    path("models/choose/", models.model_choose, name="model_choose"),
     path("models/<int:model_id>/", models.model_edit, name="model_edit"),
     path("models/<int:model_id>/delete/", models.model_delete, name="model_delete"),
     # Below the test console, whose second page it is.

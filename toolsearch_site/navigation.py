@@ -1,12 +1,16 @@
-"""Template context of every console page: menu, open entry, the user's role and theme."""
+"""Template context of every console page: menu, open entry, the user's role, theme and priced model."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.functional import SimpleLazyObject
 
 from catalog.access.roles import Role, role_of
+from catalog.selectors.models import choose_prices
+from catalog.views.models import PRICED_MODEL_COOKIE
 
 THEME_COOKIE = "theme"
 THEMES = ("light", "dark", "system")
@@ -56,6 +60,7 @@ def navigation(request: HttpRequest) -> dict[str, object]:
         "can_edit": role >= Role.EDITOR,
         "is_admin": role >= Role.ADMIN,
         "theme": chosen_theme(request),
+        "priced": SimpleLazyObject(partial(choose_prices, request.COOKIES.get(PRICED_MODEL_COOKIE, ""))),
     }
 
 

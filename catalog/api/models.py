@@ -63,7 +63,7 @@ def change_model(request: HttpRequest, response: HttpResponse, model_id: Id, wan
     auth=ADMIN_KEY,
 )
 def patch_model(request: HttpRequest, response: HttpResponse, model_id: Id, wanted: ModelPatchIn) -> ModelOut:
-    """Fields that are left out stay, and so does what is null; a `context_window` of null is taken away.
+    """Fields that are left out stay. Null takes a window or a price away, and leaves any other field.
 
     With an `If-Match` that no longer holds nothing is changed, and a 412 tells what has changed.
     """

@@ -1,6 +1,5 @@
-"""REST calls for policies: read, change, roll back and preview."""
+"""REST calls for policies: read, change and roll back."""
 
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
@@ -8,37 +7,17 @@ from ninja import Body, Router, Status
 
 from catalog.access.callers import ADMIN_KEY, caller_of
 from catalog.api.preconditions import precondition_of, send_version
-from catalog.domain.decide import Decision
-from catalog.domain.errors import InvalidInput
-from catalog.domain.flips import Flip
-from catalog.domain.problems import Problems
-from catalog.domain.thresholds import Measure
-from catalog.domain.values import name_type
 from catalog.models import Policy
-from catalog.request_bodies import Text
-from catalog.schemas import (
-    DecisionOut,
-    FlipOut,
-    MeasureOut,
-    PolicyListOut,
-    PolicyOut,
-    PreviewIn,
-    PreviewOut,
-    RollBackIn,
-    VersionListOut,
-    VersionOut,
-)
+from catalog.request_bodies import Text, read_policy_fields
+from catalog.schemas import PolicyListOut, PolicyOut, RollBackIn, VersionListOut, VersionOut
 from catalog.selectors.facts import read_policy
 from catalog.selectors.policies import find_policy
-from catalog.selectors.preview import Preview, Proposal, preview
 from catalog.services import policies
 from catalog.tasks import wake_workers_on_commit
 
 router = Router(tags=["policies"], auth=ADMIN_KEY)
 
 Fields = dict[str, Any]
-# What an answer has beside the policy's fields, so that it can be sent back.
-ANSWER_ONLY = ("version", "fields")
 CREATE_EXAMPLE = {"slug": "coding", "mode": "auto", "threshold_unit": "tools", "threshold": 20}
 
 
@@ -53,7 +32,7 @@ def create_policy(
     fields: Annotated[Fields, Body(examples=[CREATE_EXAMPLE])],
 ) -> Status[PolicyOut]:
     """Fields in snake_case or camelCase; those left out take their defaults."""
-    made = policies.create_policy(wanted=_read_fields(fields), actor=caller_of(request).actor)
+    made = policies.create_policy(wanted=read_policy_fields(fields), actor=caller_of(request).actor)
     wake_workers_on_commit()
     return Status(201, _describe(made))
 
@@ -77,7 +56,7 @@ def change_policy(
     """
     policies.change_policy(
         policy=find_policy(slug),
-        changed=_read_fields(fields),
+        changed=read_policy_fields(fields),
         actor=caller_of(request).actor,
         if_unchanged=precondition_of(request),
     )
@@ -124,41 +103,6 @@ def roll_back(request: HttpRequest, response: HttpResponse, slug: Text, wanted: 
     return _answer(response, find_policy(slug))
 
 
-@router.post(
-    "/policies/{slug}/preview",
-    operation_id="preview_policy",
-    summary="What would flip",
-    response=PreviewOut,
-)
-def preview_policy(request: HttpRequest, slug: Text, wanted: PreviewIn) -> PreviewOut:
-    """A dry run: which tools and tokens a change would flip. Nothing is saved.
-
-    It takes what PATCH takes, beside it changes of servers and tools.
-    """
-    fields = _join(_read_fields(wanted.model_extra or {}), wanted.policy)
-    if fields.get("slug", slug) != slug:
-        raise InvalidInput.at("policy.slug", "cannot be changed: agents know the policy by it")
-    proposal = Proposal(policy=fields, servers=wanted.servers, tools=wanted.tools)
-    return _describe_preview(preview(policy=find_policy(slug), proposal=proposal))
-
-
-def _read_fields(body: Fields) -> Fields:
-    """A policy's fields, given at the top level or, as a response has them, below `fields`."""
-    shown = body.get("fields", {})
-    if not isinstance(shown, dict):
-        raise InvalidInput.at("fields", f"must be an object, not {name_type(shown)}")
-    return _join({name: value for name, value in body.items() if name not in ANSWER_ONLY}, shown)
-
-
-def _join(fields: Fields, others: Fields) -> Fields:
-    problems = Problems()
-    for name in fields.keys() & others.keys():
-        if fields[name] != others[name]:
-            problems.add(f"policy.{name}", "is given twice, with two values")
-    problems.raise_if_any()
-    return {**fields, **others}
-
-
 def _answer(response: HttpResponse, policy: Policy) -> PolicyOut:
     send_version(response, policies.version_of(policy))
     return _describe(policy)
@@ -166,33 +110,3 @@ def _answer(response: HttpResponse, policy: Policy) -> PolicyOut:
 
 def _describe(policy: Policy) -> PolicyOut:
     return PolicyOut(slug=policy.slug, version=policy.version, fields=read_policy(policy).to_mapping())
-
-
-def _describe_preview(found: Preview) -> PreviewOut:
-    return PreviewOut(
-        active=found.after.active,
-        tokens_before=found.dry_run.tokens_before,
-        tokens_after=found.dry_run.tokens_after,
-        flips=[_describe_flip(flip) for flip in found.dry_run.flips],
-        servers=[asdict(server) for server in found.dry_run.servers],
-        measure=_describe_measure(found.after.measure),
-        readings=[_describe_measure(reading) for reading in found.readings],
-    )
-
-
-def _describe_flip(flip: Flip) -> FlipOut:
-    return FlipOut(
-        name=flip.name,
-        server=flip.server,
-        tokens=flip.tokens,
-        before=_describe_decision(flip.before),
-        after=_describe_decision(flip.after),
-    )
-
-
-def _describe_decision(decision: Decision | None) -> DecisionOut | None:
-    return DecisionOut(decision=decision.outcome, reason=str(decision.reason)) if decision else None
-
-
-def _describe_measure(measure: Measure) -> MeasureOut:
-    return MeasureOut(unit=str(measure.unit), value=measure.value, limit=measure.limit, over=measure.over)

@@ -1,11 +1,11 @@
-"""Compares two sets of decisions: which tools flip, and the tokens before and after."""
+"""Compares two sets of decisions: which tools change, and what that adds to the definitions sent."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from catalog.domain.choices import Outcome
 from catalog.domain.decide import Decided, Decision
-from catalog.domain.sizes import tokens_of
+from catalog.domain.sizes import split_tokens, tokens_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,8 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class ServerFlips:
-    """`to_defer` counts tools that no longer load, hidden ones included; `tokens` is the change in what is
-    sent.
+    """`to_defer` counts tools that no longer load, hidden ones included; `tokens` is the change in the
+    definitions sent.
     """
 
     server: str
@@ -33,16 +33,14 @@ class ServerFlips:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """Tokens are those of the definitions sent in full."""
+    """`flips` are in order of names; `servers` by the size of the change, the largest first."""
 
     flips: tuple[Flip, ...]
     servers: tuple[ServerFlips, ...]
-    tokens_before: int
-    tokens_after: int
 
 
 def compare(before: Decided, after: Decided, chars: Mapping[str, int | None]) -> DryRun:
-    """Find what flips between two sets of decisions; `chars` gives a definition's size by qualified name."""
+    """Find what changes between two sets of decisions; `chars` gives each definition's size by name."""
     old = {decision.name: decision for decision in before.decisions}
     new = {decision.name: decision for decision in after.decisions}
     flips = tuple(
@@ -50,9 +48,8 @@ def compare(before: Decided, after: Decided, chars: Mapping[str, int | None]) ->
         for name in sorted({*old, *new})
         if _outcome(old.get(name)) != _outcome(new.get(name))
     )
-    return DryRun(
-        flips, _sum_by_server(flips, chars), _tokens(old.values(), chars), _tokens(new.values(), chars)
-    )
+    sent_before = sum(chars.get(decision.name) or 0 for decision in old.values() if _loads(decision))
+    return DryRun(flips, _sum_by_server(flips, chars, sent_before))
 
 
 def _flip(
@@ -62,21 +59,30 @@ def _flip(
     return Flip(name, shown.server if shown else "", tokens_of(chars.get(name) or 0), before, after)
 
 
-def _sum_by_server(flips: Iterable[Flip], chars: Mapping[str, int | None]) -> tuple[ServerFlips, ...]:
+def _sum_by_server(
+    flips: Iterable[Flip], chars: Mapping[str, int | None], sent_before: int
+) -> tuple[ServerFlips, ...]:
+    """Rounded together: the servers' tokens add up to the difference of what is sent."""
     groups: dict[str, list[Flip]] = {}
     for flip in flips:
         groups.setdefault(flip.server, []).append(flip)
-    return tuple(_sum_server(server, group, chars) for server, group in sorted(groups.items()))
+    added = {server: _added_chars(group, chars) for server, group in groups.items()}
+    servers = sorted(groups, key=lambda server: (-abs(added[server]), server))
+    tokens = split_tokens((added[server] for server in servers), before=sent_before)
+    return tuple(
+        ServerFlips(
+            server,
+            to_load=sum(_loads(flip.after) for flip in groups[server]),
+            to_defer=sum(_loads(flip.before) for flip in groups[server]),
+            tokens=of_server,
+        )
+        for server, of_server in zip(servers, tokens, strict=True)
+    )
 
 
-def _sum_server(server: str, flips: list[Flip], chars: Mapping[str, int | None]) -> ServerFlips:
-    gained = [flip.after for flip in flips if _loads(flip.after)]
-    lost = [flip.before for flip in flips if _loads(flip.before)]
-    return ServerFlips(server, len(gained), len(lost), _tokens(gained, chars) - _tokens(lost, chars))
-
-
-def _tokens(decisions: Iterable[Decision | None], chars: Mapping[str, int | None]) -> int:
-    return tokens_of(sum(chars.get(each.name) or 0 for each in decisions if each and _loads(each)))
+def _added_chars(flips: Iterable[Flip], chars: Mapping[str, int | None]) -> int:
+    """The characters of definitions sent now and not before, less those that are sent no more."""
+    return sum((_loads(flip.after) - _loads(flip.before)) * (chars.get(flip.name) or 0) for flip in flips)
 
 
 def _loads(decision: Decision | None) -> bool:

@@ -16,6 +16,9 @@ SELECT_CHARS = 8_000  # as many of the longest names of servers and tools, with 
 # Whole numbers in policies, models, keys and sessions: of the model, the form, REST and commands.
 COUNT = 2**31 - 1  # what an integer column holds on either database
 ROW_ID = 2**63 - 1
+MODEL_PRICE_DOLLARS = (
+    100_000  # per million tokens: what its column holds, with six decimals, is ten times that
+)
 RESULTS = 50  # of one search: what a policy may give and a caller may ask for
 
 # Patterns of a search (`catalog/domain/patterns.py`, `catalog/search/patterns.py`).

@@ -1,8 +1,9 @@
 """Sizes of tool definitions, in characters and estimated tokens."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 CHARS_PER_TOKEN = 4
 # Made once: `json.dumps` makes one for every text.
@@ -18,6 +19,40 @@ class Size:
         return tokens_of(self.chars)
 
 
+@dataclass(frozen=True, slots=True)
+class ListTokens:
+    """What a tool list puts in front of the model, in tokens; the parts add up to `sent`.
+
+    `full` is every tool loaded, without search tool and prompt.
+    """
+
+    full: int
+    tools: int
+    search_tool: int
+    prompt: int
+
+    @property
+    def sent(self) -> int:
+        return self.tools + self.search_tool + self.prompt
+
+    @property
+    def saved(self) -> int:
+        """Negative where deferring costs more than it saves."""
+        return self.full - self.sent
+
+    def to_mapping(self) -> dict[str, int]:
+        """The `tokens` of the REST API."""
+        return {"full": self.full, "sent": self.sent, "saved": self.saved}
+
+
+def measure_list(
+    *, all_chars: int, tool_chars: int, search_tool_chars: int = 0, prompt_chars: int = 0
+) -> ListTokens:
+    """The cost of a tool list: `tool_chars` are of what it sends of its tools, `all_chars` of every tool."""
+    search_tool, prompt, tools = split_tokens((search_tool_chars, prompt_chars, tool_chars))
+    return ListTokens(full=tokens_of(all_chars), tools=tools, search_tool=search_tool, prompt=prompt)
+
+
 def measure_definition(name: str, description: str | None, input_schema: Mapping[str, object] | None) -> Size:
     """Measure one definition; `name` is the tool's own name, not the qualified one.
 
@@ -29,6 +64,15 @@ def measure_definition(name: str, description: str | None, input_schema: Mapping
 
 def tokens_of(chars: int) -> int:
     return -(-chars // CHARS_PER_TOKEN)
+
+
+def split_tokens(chars: Iterable[int], *, before: int = 0) -> list[int]:
+    """The tokens of each part, rounded cumulatively: they add up to the tokens of the whole.
+
+    `before` are the characters that the parts are added to.
+    """
+    ends = map(tokens_of, accumulate(chars, initial=before))
+    return [end - start for start, end in pairwise(ends)]
 
 
 def tokens_of_text(text: str) -> int:

@@ -1,13 +1,35 @@
 """The form of a model's row. The service validates; the form shows its errors beside the fields."""
 
+from decimal import Decimal
 from typing import Any
 
 from django import forms
 
 from catalog.console.forms import RefusableForm
 from catalog.console.numbers import CountField
+from catalog.domain.limits import MODEL_PRICE_DOLLARS
+from catalog.domain.prices import PRICE_DECIMALS
 from catalog.models import ModelSupport
 from catalog.models.model_support import Provider
+
+
+class PriceField(forms.DecimalField):
+    """A price, or nothing where it is not known."""
+
+    def __init__(self, *, label: str, help_text: str) -> None:
+        widget = forms.TextInput({"class": "number-box", "inputmode": "decimal", "placeholder": "not known"})
+        super().__init__(
+            label=label,
+            help_text=help_text,
+            required=False,
+            min_value=0,
+            max_value=MODEL_PRICE_DOLLARS,
+            decimal_places=PRICE_DECIMALS,
+            widget=widget,
+        )
+
+    def prepare_value(self, value: Any) -> Any:
+        return f"{value:.6f}".rstrip("0").rstrip(".") if isinstance(value, Decimal) else value
 
 
 class ModelForm(RefusableForm):
@@ -36,12 +58,20 @@ class ModelForm(RefusableForm):
     context_window = CountField(
         label="Context window", help_text="In tokens. Empty leaves it to the policy.", empty="the policy's"
     )
+    input_price = PriceField(label="Input price", help_text="US dollars per million input tokens.")
+    cached_input_price = PriceField(
+        label="Cached input price", help_text="US dollars per million input tokens that the prompt cache has."
+    )
 
     @classmethod
     def of(cls, row: ModelSupport) -> "ModelForm":
-        fields = ("name_pattern", "provider", "hosted_search", "context_window")
-        return cls(initial={field: getattr(row, field) for field in fields})
+        return cls(initial={field: getattr(row, field) for field in cls.base_fields})
 
     def values(self) -> dict[str, Any]:
         """The values for the service."""
-        return {**self.cleaned_data, "provider": Provider(self.cleaned_data["provider"])}
+        prices = {name: self.cleaned_data[name] for name in ("input_price", "cached_input_price")}
+        return {
+            **self.cleaned_data,
+            "provider": Provider(self.cleaned_data["provider"]),
+            **{name: None if price is None else float(price) for name, price in prices.items()},
+        }

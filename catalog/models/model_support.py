@@ -1,7 +1,9 @@
-"""Language models that search a deferred tool list themselves: data that an admin can edit."""
+"""Language models: who searches deferred tools itself, windows, prices. Data that an admin can edit."""
 
+from django.core.validators import MinValueValidator
 from django.db import models
 
+from catalog.domain.prices import PRICE_DECIMALS
 from catalog.models.constraints import one_of
 
 
@@ -25,6 +27,25 @@ class ModelSupport(models.Model):
     )
     context_window = models.PositiveIntegerField(
         null=True, blank=True, help_text="In tokens; unset leaves it to the policy."
+    )
+    input_price = models.DecimalField(
+        max_digits=12,
+        decimal_places=PRICE_DECIMALS,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="US dollars per million input tokens; unset is unknown.",
+    )
+    cached_input_price = models.DecimalField(
+        max_digits=12,
+        decimal_places=PRICE_DECIMALS,
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(0)],
+        help_text="US dollars per million input tokens that the provider's prompt cache has.",
+    )
+    prices_are_examples = models.BooleanField(
+        default=False, db_default=False, help_text="The demo's prices, which nobody has set."
     )
 
     class Meta:

@@ -4,9 +4,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from catalog.domain.choices import Loading
-from catalog.domain.decide import decide
+from catalog.domain.decide import Decided, decide
 from catalog.domain.facts import ToolFacts
 from catalog.domain.flips import DryRun, compare
+from catalog.domain.policy import Policy as DomainPolicy
 from catalog.models import Policy, Server, Tool
 from catalog.selectors.facts import read_facts, read_policy
 
@@ -16,7 +17,11 @@ Facts = dict[int, ToolFacts]
 
 @dataclass(frozen=True, slots=True)
 class PolicyFlips:
+    """What a change would do under one policy; `rules` are the policy's fields, `after` its decisions."""
+
     policy: Policy
+    rules: DomainPolicy
+    after: Decided
     dry_run: DryRun
 
 
@@ -42,16 +47,17 @@ def _compare(present: Facts, proposed: Facts) -> list[PolicyFlips]:
     """Decides the whole catalog twice per policy: as it is, and as it would be."""
     chars = {facts.name: facts.chars for facts in (*present.values(), *proposed.values())}
     return [
-        PolicyFlips(policy, _compare_under(policy, present.values(), proposed.values(), chars))
+        _compare_under(policy, present.values(), proposed.values(), chars)
         for policy in Policy.objects.order_by("slug")
     ]
 
 
 def _compare_under(
     policy: Policy, present: Iterable[ToolFacts], proposed: Iterable[ToolFacts], chars: dict[str, int | None]
-) -> DryRun:
-    wanted = read_policy(policy)
-    return compare(decide(present, wanted), decide(proposed, wanted), chars)
+) -> PolicyFlips:
+    rules = read_policy(policy)
+    after = decide(proposed, rules)
+    return PolicyFlips(policy, rules, after, compare(decide(present, rules), after, chars))
 
 
 def _read_listed() -> Facts:

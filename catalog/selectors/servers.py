@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 from catalog.console.paging import Page, cut_page
 from catalog.domain.errors import NotFound
 from catalog.domain.server_names import read_server_number
-from catalog.domain.sizes import tokens_of
+from catalog.domain.sizes import split_tokens, tokens_of
 from catalog.models import Change, Job, RefreshRun, Server, ToolRevision
 from catalog.models.changes import Action, Subject
 from catalog.models.jobs import JobKind
@@ -82,9 +82,15 @@ def servers_for_table(
 
 
 def largest_servers(limit: int, totals: CatalogTotals) -> list[ServerRow]:
-    """Enabled servers that have tools, the most expensive first."""
-    servers = _with_sizes().filter(enabled=True, tool_count__gt=0).order_by("-chars", "name")
-    return [_row(server, totals) for server in servers[:limit]]
+    """Enabled servers that have tools, the most expensive first. Rounded together: where all are shown, their
+    tokens add up to those of the catalog.
+    """
+    servers = _with_sizes().filter(enabled=True, tool_count__gt=0).order_by("-chars", "name")[:limit]
+    tokens = split_tokens(server.chars for server in servers)
+    return [
+        replace(_row(server, totals), tokens=of_server)
+        for server, of_server in zip(servers, tokens, strict=True)
+    ]
 
 
 def server_names() -> list[str]:

@@ -13,9 +13,9 @@ from catalog.domain.choices import Kind, Transport
 from catalog.domain.connection import Connection
 from catalog.domain.definitions import Definition
 from catalog.domain.policy import DEFAULT_SLUG
-from catalog.models import Change, Policy, Server
+from catalog.models import Change, ModelSupport, Policy, Server
 from catalog.models.changes import Action, Subject
-from catalog.services import changes, connections, derived_state, saved_queries, tools
+from catalog.services import changes, connections, derived_state, model_support, saved_queries, tools
 from catalog.services.catalog_lock import lock_catalog
 
 DEMO_FOLDER = Path(__file__).resolve().parent.parent / "demo"
@@ -26,6 +26,7 @@ def load_demo() -> bool:
     if Server.objects.exists() or Change.objects.filter(subject=Subject.SERVER).exists():
         return False
     with lock_catalog():
+        _set_example_prices()
         for path in sorted((DEMO_FOLDER / "servers").glob("*.json")):
             _load_snapshot(json.loads(path.read_text(encoding="utf-8")))
         if settings.STDIO_ENABLED:
@@ -33,6 +34,18 @@ def load_demo() -> bool:
         _save_queries()
         derived_state.request_all()
     return True
+
+
+def _set_example_prices() -> None:
+    """Prices that show what money is about, for models that have none; marked as examples."""
+    prices = json.loads((DEMO_FOLDER / "model_prices.json").read_text(encoding="utf-8"))
+    rows = ModelSupport.objects.filter(name_pattern__in=prices, input_price=None)
+    for row in rows:
+        model_support.change_model(
+            model_id=row.pk,
+            changed={**prices[row.name_pattern], "prices_are_examples": True},
+            actor=actors.SYSTEM,
+        )
 
 
 def _load_snapshot(document: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -10,6 +11,7 @@ from catalog.access import actors
 from catalog.access.roles import Role
 from catalog.domain.errors import Conflict
 from catalog.domain.limits import COUNT
+from catalog.domain.prices import read_price
 from catalog.domain.problems import Problems
 from catalog.domain.values import is_storable
 from catalog.models import Change, ModelSupport
@@ -19,6 +21,8 @@ from catalog.selectors.models import find_model
 from catalog.services import changes, edits
 
 MAX_PATTERN_CHARS = 100
+
+Price = Decimal | float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +41,33 @@ def save_model(
     hosted_search: bool,
     context_window: int | None,
     actor: actors.Actor,
+    input_price: Price = None,
+    cached_input_price: Price = None,
+    prices_are_examples: bool | None = None,
     model_id: int | None = None,
     if_unchanged: edits.Precondition | None = None,
 ) -> SavedModel:
     """Add a row, or change the one named. Raises Conflict where another row has the pattern, and OutdatedEdit
     where the precondition does not hold.
+
+    Prices are in US dollars per million tokens. Unless it is said, they stay examples until one is changed.
     """
     actors.require(actor, Role.ADMIN)
     name_pattern = name_pattern.strip()
-    _check(name_pattern, context_window)
+    prices = _check(name_pattern, context_window, input_price, cached_input_price)
     row = ModelSupport() if model_id is None else _hold(model_id)
     before = {} if model_id is None else describe_model(row)
+    settings = {} if model_id is None else settings_of(row)
     row.name_pattern, row.provider = name_pattern, provider
     row.hosted_search, row.context_window = hosted_search, context_window
+    if prices_are_examples is None:
+        prices_are_examples = row.prices_are_examples and prices == (row.input_price, row.cached_input_price)
+    row.input_price, row.cached_input_price = prices
+    row.prices_are_examples = prices_are_examples
     if before:
-        present = edits.EditedRow(Subject.MODEL, str(before["name_pattern"]), present=before, shown=before)
-        edits.require_current(present, if_unchanged, wanted=describe_model(row))
+        name = str(settings["name_pattern"])
+        present = edits.EditedRow(Subject.MODEL, name, present=settings, shown=settings)
+        edits.require_current(present, if_unchanged, wanted=settings_of(row))
     if describe_model(row) == before:
         return SavedModel(row, None)
     try:
@@ -106,7 +121,7 @@ def restore_model(*, change: Change, actor: actors.Actor) -> None:
 
 def version_of(row: ModelSupport) -> str:
     """The version of the row's settings, for the precondition of an edit."""
-    return edits.encode_version(describe_model(row))
+    return edits.encode_version(settings_of(row))
 
 
 def change_model(
@@ -118,18 +133,25 @@ def change_model(
 ) -> SavedModel:
     """Change the fields given and leave the rest."""
     with transaction.atomic():
-        fields = {**describe_model(_hold(model_id)), **changed}
+        fields = {**settings_of(_hold(model_id)), **changed}
         return _save_described(fields, actor, model_id=model_id, if_unchanged=if_unchanged)
 
 
-def describe_model(row: ModelSupport) -> dict[str, object]:
-    """The row's fields for the change record."""
+def settings_of(row: ModelSupport) -> dict[str, object]:
+    """The fields that are edited."""
     return {
         "name_pattern": row.name_pattern,
         "provider": str(row.provider),
         "hosted_search": row.hosted_search,
         "context_window": row.context_window,
+        "input_price": _plain(row.input_price),
+        "cached_input_price": _plain(row.cached_input_price),
     }
+
+
+def describe_model(row: ModelSupport) -> dict[str, object]:
+    """The row's fields for the change record."""
+    return {**settings_of(row), "prices_are_examples": row.prices_are_examples}
 
 
 def _hold(model_id: int) -> ModelSupport:
@@ -150,16 +172,40 @@ def _save_described(
         provider=Provider(fields["provider"]),
         hosted_search=fields["hosted_search"],
         context_window=fields.get("context_window"),
+        input_price=fields.get("input_price"),
+        cached_input_price=fields.get("cached_input_price"),
+        prices_are_examples=fields.get("prices_are_examples"),
         actor=actor,
         model_id=model_id,
         if_unchanged=if_unchanged,
     )
 
 
-def _check(name_pattern: str, context_window: int | None) -> None:
+def _check(
+    name_pattern: str, context_window: int | None, input_price: Price, cached_input_price: Price
+) -> tuple[Decimal | None, Decimal | None]:
+    """The prices as they are stored. Raises InvalidInput with every mistake."""
     problems = Problems()
     if not 0 < len(name_pattern) <= MAX_PATTERN_CHARS or not is_storable(name_pattern):
         problems.add("name_pattern", f"must have 1 to {MAX_PATTERN_CHARS} characters")
     if context_window is not None and not 1 <= context_window <= COUNT:
         problems.add("context_window", f"must be a number from 1 to {COUNT:,}")
+    prices = (
+        _read_price("input_price", input_price, problems),
+        _read_price("cached_input_price", cached_input_price, problems),
+    )
     problems.raise_if_any()
+    return prices
+
+
+def _read_price(field: str, value: Price, problems: Problems) -> Decimal | None:
+    try:
+        return read_price(value)
+    except ValueError as mistake:
+        problems.add(field, str(mistake))
+        return None
+
+
+def _plain(price: Decimal | None) -> float | None:
+    """A price as JSON has it."""
+    return None if price is None else float(price)

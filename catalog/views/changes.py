@@ -1,12 +1,12 @@
 """The change record, and undo."""
 
+import re
 from functools import partial
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.utils.text import capfirst
 from django.views.decorators.http import require_GET, require_POST
 
 from catalog import tasks
@@ -14,6 +14,8 @@ from catalog.access.roles import Role, role_of, role_required
 from catalog.console.pages import actor_of_request, render_page, way_back
 from catalog.domain.errors import Conflict
 from catalog.forms.filters import ChangeFilterForm
+from catalog.models import Change
+from catalog.models.changes import Subject
 from catalog.selectors import changes
 from catalog.services.undo import can_undo, undo_change
 
@@ -48,5 +50,12 @@ def change_undo(request: HttpRequest, change_id: int) -> HttpResponse:
     else:
         tasks.wake_workers_on_commit()
         left = "" if restored == change.name else f" The others of {change.name} have changed since."
-        messages.success(request, f"Undone. {capfirst(change.subject)} {restored} is as it was before.{left}")
+        messages.success(request, f"Undone. {_say_restored(change, restored)}{left}")
     return redirect(way_back(request, otherwise="change_list"))
+
+
+def _say_restored(change: Change, restored: str) -> str:
+    """A change of many tools is named by their number, any other by the name of its subject."""
+    if change.subject == Subject.TOOL and re.fullmatch(r"[\d,]+ tools?", restored):
+        return f"{restored} {'is as it was' if restored == '1 tool' else 'are as they were'} before."
+    return f"{change.get_subject_display()} {restored} is as it was before."

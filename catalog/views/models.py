@@ -1,11 +1,11 @@
-"""The Models page: which models search deferred tools themselves, and their context windows."""
+"""The Models page: which models search deferred tools themselves, their context windows and prices."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from catalog.access.roles import Role, require_role, role_required
-from catalog.console.pages import actor_of_request, render_page, tell_done
+from catalog.console.pages import actor_of_request, render_page, tell_done, way_back
 from catalog.domain.errors import Conflict, InvalidInput, OutdatedEdit
 from catalog.forms.models import ModelForm
 from catalog.models import ModelSupport
@@ -13,6 +13,9 @@ from catalog.selectors import models
 from catalog.services import model_support
 from catalog.views import edit_conflicts
 from catalog.views.edit_conflicts import EditConflict
+
+PRICED_MODEL_COOKIE = "priced_model"
+A_YEAR_SECONDS = 365 * 24 * 3600
 
 
 @require_http_methods(["GET", "POST"])
@@ -50,6 +53,24 @@ def model_delete(request: HttpRequest, model_id: int) -> HttpResponse:
     change = model_support.delete_model(model_id=model_id, actor=actor_of_request(request))
     tell_done(request, f"The row for {row.name_pattern} is deleted.", change)
     return redirect("model_list")
+
+
+@require_POST
+@role_required(Role.VIEWER)
+def model_choose(request: HttpRequest) -> HttpResponse:
+    """Stores in a cookie which model's prices pages show to this browser."""
+    response = redirect(way_back(request, otherwise="overview"))
+    wanted = request.POST.get("model", "")
+    if any(str(row.pk) == wanted for row in models.choose_prices(wanted).models):
+        response.set_cookie(
+            PRICED_MODEL_COOKIE,
+            wanted,
+            max_age=A_YEAR_SECONDS,
+            samesite="Lax",
+            secure=request.is_secure(),
+            httponly=True,
+        )
+    return response
 
 
 def _save(request: HttpRequest, form: ModelForm, row: ModelSupport | None) -> bool:

@@ -19,7 +19,6 @@ from catalog.selectors import policies, preview
 from catalog.selectors.facts import read_policy
 from catalog.services import policies as policy_services
 from catalog.views import edit_conflicts
-from catalog.views.curve_chart import draw_curve_chart
 from catalog.views.edit_conflicts import EditConflict
 
 FLIPS_SHOWN = 12
@@ -199,13 +198,10 @@ def _look_ahead(policy: Policy, form: PolicyForm, proposal: Mapping[str, object]
     except InvalidInput as invalid:
         form.tell(invalid)
         return {}
-    saved = read_policy(policy)
-    wanted = saved.change(proposal)
     flips = sorted(found.dry_run.flips, key=lambda flip: (-flip.tokens, flip.name))
     return {
         "preview": found,
-        "wanted": wanted,
-        "chart": draw_curve_chart(found.curve, wanted, saved),
+        "wanted": read_policy(policy).change(proposal),
         "flips": flips[:FLIPS_SHOWN],
         "flips_left_out": len(flips[FLIPS_SHOWN:]),
     }

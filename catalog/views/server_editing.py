@@ -17,6 +17,13 @@ from catalog.services import servers as server_services
 from catalog.views import edit_conflicts
 from catalog.views.servers import show_server
 
+# What is said after a choice, behind the server's name.
+DEFER_DONE = {
+    "inherit": "follows each policy again.",
+    "load": "loads up front now.",
+    "defer": "is deferred now: its tools wait for a search.",
+}
+
 
 @require_http_methods(["GET", "POST"])
 @role_required(Role.EDITOR)
@@ -39,7 +46,7 @@ def server_loading(request: HttpRequest, name: str) -> HttpResponse:
         return _show_choice(request, servers.find_server(name), word, outdated)
     tasks.wake_workers_on_commit()
     if change is not None:
-        tell_done(request, f"deferLoading of {server.name} is now {DEFER_WORDS[word].lower()}.", change)
+        tell_done(request, f"{server.name} {DEFER_DONE[word]}", change)
     return redirect("server_list") if request.POST.get("from") == "list" else redirect(server)
 
 

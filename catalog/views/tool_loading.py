@@ -18,6 +18,13 @@ from catalog.selectors.decisions import count_behind
 from catalog.services import tool_settings
 from catalog.views import edit_conflicts
 
+# What is said after a choice, behind the tool's name.
+LOADING_DONE = {
+    Loading.INHERIT: "follows its server and policy again.",
+    Loading.ALWAYS: "always loads now.",
+    Loading.DEFER: "is deferred now: it waits for a search.",
+}
+
 
 @require_http_methods(["GET", "POST"])
 @role_required(Role.VIEWER)
@@ -54,7 +61,7 @@ def _set_loading(request: HttpRequest, tool: Tool, word: str) -> Tool:
         )
         return tools.find_tool(tool.qualified_name)
     tasks.wake_workers_on_commit()
-    tell_done(request, f"Loading of {tool.name} is now {LOADING_WORDS[Loading(word)].lower()}.", change)
+    tell_done(request, f"{tool.name} {LOADING_DONE[Loading(word)]}", change)
     return tools.find_tool(tool.qualified_name)
 
 

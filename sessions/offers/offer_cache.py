@@ -5,16 +5,17 @@ decided from the same facts. Sessions with the same additions share it.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import gt, is_
 from threading import Lock
 from typing import NamedTuple
 
+from django.db.models import QuerySet
+
 from catalog.domain.choices import Kind, Mode, Quarantine, Reason, ThresholdUnit
 from catalog.domain.decide import (
-    Decided,
     Decision,
     decide,
     decide_by_threshold,
@@ -230,7 +231,7 @@ def _patch_kept(policy_id: int, versions: Versions) -> Offer | None:
     changed = decided.read_since(policy_id, kept.policy, kept.versions.catalog)
     if changed is None:
         return None
-    patch = Patch(changed, _describe_servers(kept.policy), _read_locked(kept.policy))
+    patch = Patch(changed, _describe_servers(kept.policy, _read_servers()), _read_locked(kept.policy))
     patched = patch_offer(kept, patch, versions)
     # A tool whose row is gone is among no changes.
     return patched if len(patched.tools) == decided.count_decided(policy_id, kept.policy) else None
@@ -258,15 +259,30 @@ def _decide_now(policy: DomainPolicy) -> list[OfferedTool]:
     return _pair(decide((one.facts for one in known), policy).decisions, by_name)
 
 
-def offer_of_decisions(policy: DomainPolicy, made: Decided) -> Offer:
-    """The offer of a policy that is not saved, from decisions about the current tools."""
-    tools = _pair(made.decisions, {text.name: text for text in _read_listed_texts().values()})
-    return _assemble(policy, Versions(policy=0), tools, ())
+def offers_of_decisions(proposals: Sequence[tuple[DomainPolicy, Sequence[Decision]]]) -> list[Offer]:
+    """Offers of policies that are not saved, from decisions about the current tools, hidden ones included."""
+    texts = {text.name: text for text in _read_listed_texts().values()}
+    missing = {decision.name for _, made in proposals for decision in made} - texts.keys()
+    if missing:
+        hidden = Tool.objects.filter(hidden=True, gone_at=None, server__enabled=True)
+        texts |= {text.name: text for text in _read_texts(hidden, missing).values()}
+    said = _read_servers()
+    return [
+        _assemble(policy, Versions(policy=0), _pair(made, texts), (), servers=_describe_servers(policy, said))
+        for policy, made in proposals
+    ]
 
 
 def _read_listed_texts() -> dict[int, ToolText]:
-    listed = Tool.objects.listed().values_list("pk", "digest", "qualified_name")
-    return definitions.read_definitions({tool_id: (digest, name) for tool_id, digest, name in listed})
+    return _read_texts(Tool.objects.listed())
+
+
+def _read_texts(tools: QuerySet[Tool], names: Container[str] | None = None) -> dict[int, ToolText]:
+    """Of these tools, or of those among them that have one of the names."""
+    known = tools.values_list("pk", "digest", "qualified_name")
+    return definitions.read_definitions(
+        {tool_id: (digest, name) for tool_id, digest, name in known if names is None or name in names}
+    )
 
 
 def _find_own(session: AgentSession, plain: Offer, additions: Additions) -> Offer:
@@ -349,7 +365,7 @@ def _assemble(
 ) -> Offer:
     """Leaves out a tool that has the search tool's name."""
     offered = tuple(sorted((tool for tool in tools if tool.reason is not Reason.SEARCH_TOOL), key=_by_name))
-    described = _describe_servers(policy) if servers is None else servers
+    described = _describe_servers(policy, _read_servers()) if servers is None else servers
     return Offer(policy, versions, offered, described, locked, basis)
 
 
@@ -357,9 +373,13 @@ def _by_name(tool: OfferedTool) -> str:
     return tool.name
 
 
-def _describe_servers(policy: DomainPolicy) -> dict[str, str]:
+def _read_servers() -> Sequence[tuple[str, str, str]]:
+    """Each server's name, its description by an admin, and its own instructions."""
+    return list(Server.objects.values_list("name", "description", "instructions"))
+
+
+def _describe_servers(policy: DomainPolicy, rows: Iterable[tuple[str, str, str]]) -> dict[str, str]:
     """An admin's description, else the server's own; under quarantine none, since nobody approves those."""
-    rows = Server.objects.values_list("name", "description", "instructions")
     if policy.quarantine is not Quarantine.OFF:
         return {name: description for name, description, _ in rows}
     return {name: description or _introduce(first_sentence(said)) for name, description, said in rows}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from catalog.domain.sizes import compact_json, tokens_of
+from catalog.domain.sizes import ListTokens, compact_json, measure_list
 from sessions.offers.offer import Offer, OfferedTool
 from sessions.offers.rendering import search_tool
 from sessions.offers.rendering.columns import Item
@@ -35,18 +35,25 @@ class ResolvedTools:
             "locked": len(offer.locked),
         }
 
-    def tokens(self, form: ListForm = MCP) -> dict[str, int]:
-        """Tokens of eager loading, of this format, and the difference."""
+    def measure(self, form: ListForm = MCP) -> ListTokens:
+        """What an agent pays for the list in this format. Every page, preview and response shows this."""
         offer = self.offer
         sent = offer.always_chars + sum(tool.text.chars for tool in self.discovered)
         if form.format is Format.STUB:
             sent += offer.stub_chars - sum(tool.text.stub_chars for tool in self.discovered)
-        if offer.is_active:
-            own_name = offer.policy.search_tool_name
-            sent += len(offer.prompt(search_tool.name_in(form, own_name)))
-            sent += 0 if form.is_hosted else search_tool.count_search_tool_chars(offer.policy)
-        full_tokens, sent_tokens = tokens_of(offer.all_chars), tokens_of(sent)
-        return {"full": full_tokens, "sent": sent_tokens, "saved": full_tokens - sent_tokens}
+        if not offer.is_active:
+            return measure_list(all_chars=offer.all_chars, tool_chars=sent)
+        own_name = offer.policy.search_tool_name
+        return measure_list(
+            all_chars=offer.all_chars,
+            tool_chars=sent,
+            search_tool_chars=0 if form.is_hosted else search_tool.count_search_tool_chars(offer.policy),
+            prompt_chars=len(offer.prompt(search_tool.name_in(form, own_name))),
+        )
+
+    def tokens(self, form: ListForm = MCP) -> dict[str, int]:
+        """Tokens of eager loading, of this format, and the difference."""
+        return self.measure(form).to_mapping()
 
     def warnings(self, form: ListForm = MCP) -> list[str]:
         """Warnings for the admin."""

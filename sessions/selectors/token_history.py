@@ -35,6 +35,11 @@ class TokenHistory:
         return self.full - self.sent
 
     @property
+    def more(self) -> int:
+        """What deferring costs beyond eager loading."""
+        return -self.saved
+
+    @property
     def saved_share(self) -> float:
         return self.saved / self.full if self.full else 0.0
 

@@ -152,6 +152,26 @@ function leaveOutEmpty(event) {
   for (const [name, value] of [...given]) if (value === "") given.delete(name);
 }
 
+// Pages are written in UTC; a reader is told the time of their own zone.
+const FULL_TIME = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium" });
+const CLOCK_TIME = new Intl.DateTimeFormat("sv-SE", { timeStyle: "medium" });
+const ZONED_TIME = new Intl.DateTimeFormat("en-GB", { hour: "numeric", timeZoneName: "short" });
+
+function zoneAt(moment) {
+  return ZONED_TIME.formatToParts(moment).find((part) => part.type === "timeZoneName").value;
+}
+
+function tellLocalTimes() {
+  for (const time of document.querySelectorAll("time[datetime]:not([data-local])")) {
+    const moment = new Date(time.dateTime);
+    time.dataset.local = "";
+    if (Number.isNaN(moment.getTime())) continue;
+    time.title = `${FULL_TIME.format(moment)} ${zoneAt(moment)}`;
+    if ("clock" in time.dataset) time.textContent = CLOCK_TIME.format(moment);
+  }
+  for (const place of document.querySelectorAll("[data-zone]")) place.textContent = zoneAt(new Date());
+}
+
 async function chooseTheme(event) {
   const form = event.target.closest("[data-theme-form]");
   if (!form || !event.submitter) return;
@@ -170,6 +190,7 @@ async function chooseTheme(event) {
 function start() {
   for (const element of document.querySelectorAll("[data-opens], [data-needs-script]")) element.hidden = false;
   timeToasts();
+  tellLocalTimes();
   document.addEventListener("keydown", onKey);
   document.addEventListener("click", onClick);
   document.addEventListener("submit", chooseTheme);
@@ -185,10 +206,12 @@ function start() {
   document.addEventListener("htmx:sendError", () => showToast("The server cannot be reached."));
   document.addEventListener("htmx:configRequest", leaveOutEmpty);
   document.addEventListener("htmx:oobAfterSwap", timeToasts);
+  document.addEventListener("htmx:oobAfterSwap", tellLocalTimes);
   document.addEventListener("htmx:afterSettle", announce);
   document.addEventListener("htmx:afterSwap", () => {
     for (const element of document.querySelectorAll("[data-needs-script]")) element.hidden = false;
     countAllTicks();
+    tellLocalTimes();
   });
 }
 

@@ -1,6 +1,8 @@
 """Following an agent while it works: what it does over REST appears on open pages without a reload."""
 
 import re
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -23,6 +25,17 @@ def mark(page: Page) -> None:
 
 def is_marked(page: Page) -> bool:
     return bool(page.evaluate("document.body.dataset.sameDocument === 'yes'"))
+
+
+def test_timeline_tells_the_time_of_the_readers_zone(open_page: OpenPage, rest: RestClient) -> None:
+    session_id = agent_days.begin(rest, "far-away")
+    page = open_page(f"/sessions/{session_id}/", timezone_id="Asia/Tokyo")
+    timeline = page.locator("section", has=page.get_by_role("heading", name="Timeline"))
+    clock = timeline.locator("time[data-clock]").first
+    began = datetime.fromisoformat(str(clock.get_attribute("datetime"))).astimezone(ZoneInfo("Asia/Tokyo"))
+    expect(clock).to_have_text(f"{began:%H:%M:%S}")
+    expect(clock).to_have_attribute("title", f"{began:%Y-%m-%d %H:%M:%S} GMT+9")
+    expect(timeline.locator("[data-zone]")).to_have_text("GMT+9")
 
 
 def test_live_agent_is_followed_and_reset(open_page: OpenPage, rest: RestClient) -> None:

@@ -107,7 +107,7 @@ def _shoot_for_readme(browser: Browser, instance: Instance, folder: Path) -> Non
     page.goto("/policies/default/edit/")
     page.get_by_label("Mode").select_option("auto")
     page.get_by_label("Threshold", exact=True).fill("250,000")
-    page.locator("#policy-preview", has_text="tools flip").wait_for()
+    page.locator("#policy-preview", has_text="tools change").wait_for()
     page.screenshot(path=folder / "policy-editor.png")
     page.context.close()
     page = _open(browser, instance, WIDTHS[0], "dark")

@@ -26,6 +26,7 @@ from catalog.domain.errors import (
 )
 from catalog.domain.rates import TooManyRequests
 from sessions.api.polling import poll_policy, poll_session
+from sessions.api.previews import router as previews_router
 from sessions.api.searching import search_session
 from sessions.api.sessions import router as sessions_router
 from sessions.api.snapshots import router as snapshots_router
@@ -53,7 +54,7 @@ api = Api(
     urls_namespace="api",
     parser=StrictParser(),
 )
-for mounted in (*catalog_routers, sessions_router, snapshots_router, tool_lists_router):
+for mounted in (*catalog_routers, previews_router, sessions_router, snapshots_router, tool_lists_router):
     api.add_router("", mounted)
 
 

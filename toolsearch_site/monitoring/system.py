@@ -1,7 +1,7 @@
 """State of the deployment for the System page and the metrics: nodes, queues, lags."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,7 +35,11 @@ class NodeLine:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The jobs of one kind. `oldest_seconds` is how long the oldest due job has waited."""
+    """The jobs of one kind. `oldest_seconds` is how long the oldest due job has waited.
+
+    `failed` are those of the last hour. A refresh whose server did not answer is among them, although its job
+    has ended as it should.
+    """
 
     kind: str
     label: str
@@ -74,7 +78,7 @@ def read_system() -> System:
     return System(
         nodes=[NodeLine(node, int((now - node.seen_at).total_seconds())) for node in Node.objects.all()],
         scheduler=lease.holder.partition(":")[0] if lease else "",
-        queues=_read_queues(now),
+        queues=_read_queues(now, failed_refreshes=runs["failed"]),
         refreshes=runs["made"],
         failed_refreshes=runs["failed"],
         catalog_version=CatalogVersion.current(),
@@ -82,7 +86,7 @@ def read_system() -> System:
     )
 
 
-def _read_queues(now: datetime) -> list[Queue]:
+def _read_queues(now: datetime, *, failed_refreshes: int) -> list[Queue]:
     """One query for all kinds; a kind without jobs is an empty queue."""
     failed = Q(state=JobState.FAILED, finished_at__gte=now - RECENT)
     rows = (
@@ -97,7 +101,13 @@ def _read_queues(now: datetime) -> list[Queue]:
         )
     )
     found = {row["kind"]: row for row in rows}
-    return [_describe_queue(JobKind(kind), found.get(kind), now) for kind in JobKind.values]
+    queues = [_describe_queue(JobKind(kind), found.get(kind), now) for kind in JobKind.values]
+    return [
+        replace(queue, failed=queue.failed + failed_refreshes)
+        if queue.kind == JobKind.REFRESH_SERVER
+        else queue
+        for queue in queues
+    ]
 
 
 def _describe_queue(kind: JobKind, row: Mapping[str, Any] | None, now: datetime) -> Queue:

@@ -3,8 +3,9 @@
 import json
 import math
 import unicodedata
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from datetime import datetime
+from decimal import Decimal
 from itertools import islice
 
 from django import template
@@ -17,16 +18,20 @@ from django.utils.timesince import timesince
 from catalog.access.actors import hide_prefix
 from catalog.console.spans import write_span
 from catalog.domain.choices import Reason, ThresholdUnit
-from catalog.domain.decide import Decided
 from catalog.domain.limits import UNSEEN_EXPLAINED_CHARS
 from catalog.domain.policy import Policy as DomainPolicy
+from catalog.domain.prices import ModelPrices, write_dollars
 from catalog.models import Policy, Tool
+from catalog.selectors.facts import read_policy
 from catalog.selectors.policies import UNIT_WORDS, label_of
+from catalog.selectors.policy_flips import PolicyFlips
+from catalog.selectors.preview import Preview
 from catalog.selectors.tool_decisions import REASON_WORDS
 from catalog.services import edits
+from catalog.views.curve_chart import CurveChart, draw_curve_chart
 from catalog.views.word_diff import DiffSpan
 from sessions.offers import costs
-from sessions.offers.costs import Cost
+from sessions.offers.costs import Cost, CostChange
 
 register = template.Library()
 
@@ -60,9 +65,27 @@ def policy_cost(policy: Policy) -> Cost:
 
 
 @register.simple_tag
-def proposed_cost(policy: DomainPolicy, made: Decided) -> Cost:
-    """The cost under a policy that is not saved, with the decisions it would make."""
-    return costs.cost_of_proposal(policy, made)
+def proposed_change(policy: Policy, wanted: DomainPolicy, found: Preview) -> CostChange:
+    """What the policy would cost if it were saved as wanted, beside what it costs now."""
+    (then,) = costs.costs_of_proposals([(wanted, found.after.decisions)])
+    return costs.explain_change(costs.cost_of_policy(policy), then, found.dry_run)
+
+
+@register.simple_tag
+def cost_changes(flips: Sequence[PolicyFlips]) -> list[tuple[PolicyFlips, CostChange]]:
+    """What a change of tools or servers would do to the cost under each policy."""
+    then = costs.costs_of_proposals((each.rules, each.after.decisions) for each in flips)
+    return [
+        (each, costs.explain_change(costs.cost_of_policy(each.policy), cost, each.dry_run))
+        for each, cost in zip(flips, then, strict=True)
+    ]
+
+
+@register.simple_tag
+def threshold_chart(policy: Policy, wanted: DomainPolicy, found: Preview, then: Cost) -> CurveChart:
+    """What an agent would pay by threshold."""
+    steps = costs.cost_curve(found.curve, wanted, made=found.after, cost=then)
+    return draw_curve_chart(steps, wanted, read_policy(policy))
 
 
 @register.filter
@@ -175,6 +198,27 @@ def field_label(name: str) -> str:
 def amount(number: float) -> str:
     """A number with thousands separators and at most two decimals."""
     return f"{round(number, 2):,.12g}"
+
+
+@register.filter
+def dollars(tokens: int, prices: ModelPrices) -> str:
+    """What so many input tokens cost in 1,000 requests, none of them cached."""
+    return write_dollars(prices.per_thousand_requests(tokens))
+
+
+@register.filter
+def cached_dollars(tokens: int, prices: ModelPrices) -> str:
+    """The same where the provider's prompt cache has them; empty where that price is not known."""
+    cost = prices.per_thousand_cached(tokens)
+    return "" if cost is None else write_dollars(cost)
+
+
+@register.filter
+def price(amount: Decimal) -> str:
+    """A price in dollars, with cents and as many more decimals as it has."""
+    text = f"{amount:,.6f}".rstrip("0")
+    whole, _, decimals = text.partition(".")
+    return f"${whole}.{decimals:0<2}"
 
 
 @register.filter

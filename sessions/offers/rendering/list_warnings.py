@@ -12,7 +12,7 @@ def list_warnings(form: ListForm, *, deferred: int, full: int, sent: int, saved:
         warnings.append(f"{deferred:,} tools are deferred; the Anthropic API searches {most:,} at most.")
     if deferred and saved < 0:
         warnings.append(
-            "Deferring costs more than it saves here:"
-            f" {sent:,} tokens are sent, {full:,} with every tool loaded."
+            f"Deferring costs {-saved:,} tokens more here: {sent:,} are sent,"
+            f" {full:,} with every tool loaded. Load all tools: set the policy's mode to off."
         )
     return warnings

@@ -15,8 +15,8 @@ TOOLS = [make_tool("a", chars=400), make_tool("b", chars=400), make_tool("c", ch
 
 
 def test_the_curve_steps_where_the_reading_is() -> None:
-    assert draw_curve(TOOLS, Policy(), overhead_tokens=7) == (
-        CurveStep(0, is_inclusive=True, loaded=1, deferred=2, tokens=27),
+    assert draw_curve(TOOLS, Policy()) == (
+        CurveStep(0, is_inclusive=True, loaded=1, deferred=2, tokens=20),
         CurveStep(880, is_inclusive=True, loaded=3, deferred=0, tokens=220),
     )
 

@@ -1,7 +1,11 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from catalog.domain.facts import count_chars
-from catalog.domain.sizes import Size, compact_json, measure_definition
+from catalog.domain.sizes import Size, compact_json, measure_definition, measure_list, split_tokens, tokens_of
+
+chars = st.integers(0, 10_000)
 
 
 @pytest.mark.parametrize(
@@ -34,3 +38,21 @@ def test_a_schema_that_is_not_json_has_no_size() -> None:
     assert count_chars("a", None, {"x": float("inf")}) is None
     assert count_chars("a", None, endless) is None
     assert count_chars("a", None, {"x": object()}) is None
+
+
+@given(st.lists(chars), chars)
+def test_parts_rounded_together_add_up_and_are_never_negative(parts: list[int], before: int) -> None:
+    tokens = split_tokens(parts, before=before)
+    assert sum(tokens) == tokens_of(before + sum(parts)) - tokens_of(before)
+    assert all(part >= 0 for part in tokens)
+
+
+@given(chars, chars, chars, chars)
+def test_a_list_costs_its_tools_search_tool_and_prompt(
+    every: int, tools: int, search: int, prompt: int
+) -> None:
+    cost = measure_list(all_chars=every, tool_chars=tools, search_tool_chars=search, prompt_chars=prompt)
+    assert cost.sent == tokens_of(tools + search + prompt)
+    assert cost.tools + cost.search_tool + cost.prompt == cost.sent
+    assert min(cost.tools, cost.search_tool, cost.prompt) >= 0
+    assert cost.to_mapping() == {"full": tokens_of(every), "sent": cost.sent, "saved": cost.full - cost.sent}

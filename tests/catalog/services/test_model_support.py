@@ -1,5 +1,6 @@
 """The table of models: who may change it, what is kept of a change, and taking it back."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ ROW: dict[str, Any] = {
     "provider": Provider.ANTHROPIC,
     "hosted_search": True,
     "context_window": 100_000,
+    "input_price": 5.0,
+    "cached_input_price": 0.5,
 }
 
 
@@ -40,7 +43,7 @@ class TestRecord:
         save()
         change = last_change()
         assert (change.subject, change.name, change.action) == (Subject.MODEL, "house-*", Action.CREATED)
-        assert change.after == {**ROW, "provider": "anthropic"}
+        assert change.after == {**ROW, "provider": "anthropic", "prices_are_examples": False}
 
     def test_edit_keeps_what_differs(self) -> None:
         save(save().pk, context_window=None)
@@ -72,6 +75,8 @@ class TestRefusal:
             ({"name_pattern": "a\x00b"}, "name_pattern"),
             ({"context_window": 0}, "context_window"),
             ({"context_window": 2**31}, "context_window"),
+            ({"input_price": -1}, "input_price"),
+            ({"cached_input_price": float("nan")}, "cached_input_price"),
         ],
     )
     def test_bad_value(self, changed: dict[str, Any], place: str) -> None:
@@ -99,6 +104,29 @@ class TestRefusal:
     def test_row_that_is_gone(self) -> None:
         with pytest.raises(NotFound):
             save(2**40)
+
+
+class TestPrices:
+    def make_example(self) -> ModelSupport:
+        row = save()
+        ModelSupport.objects.filter(pk=row.pk).update(prices_are_examples=True)
+        return row
+
+    def test_stay_examples_until_one_is_changed(self) -> None:
+        row = self.make_example()
+        save(row.pk, context_window=None)
+        row.refresh_from_db()
+        assert row.prices_are_examples
+        save(row.pk, input_price=4)
+        changed = ModelSupport.objects.get(pk=row.pk)
+        assert (changed.input_price, changed.prices_are_examples) == (Decimal(4), False)
+
+    def test_undo_brings_the_mark_back(self) -> None:
+        row = self.make_example()
+        model_support.change_model(model_id=row.pk, changed={"cached_input_price": None}, actor=COMMAND_LINE)
+        undo.undo_change(change=last_change(), actor=COMMAND_LINE)
+        row.refresh_from_db()
+        assert (row.cached_input_price, row.prices_are_examples) == (Decimal("0.5"), True)
 
 
 class TestUndo:

@@ -9,8 +9,10 @@ from pytest_django import DjangoAssertNumQueries
 
 from catalog.access.roles import Role
 from catalog.domain.choices import Loading
-from catalog.models import Change, Tool, ToolTag
+from catalog.models import Change, Policy, Tool, ToolTag
 from catalog.services import decisions
+from catalog.services.tools import mark_facts_changed
+from sessions.offers import costs
 from tests.harness.pages import HTMX, broken_rules, signed_in, text_of, visible_text
 from tests.harness.rows import make_policy, make_server, make_tool
 
@@ -39,6 +41,26 @@ def chosen_in(response: Any) -> str:
     return found[1]
 
 
+def sent_under(slug: str) -> int:
+    return costs.cost_of_policy(Policy.objects.get(slug=slug)).sent_tokens
+
+
+def read_signed(text: str) -> int:
+    return int(text.replace("\N{MINUS SIGN}", "-").replace(",", ""))
+
+
+def shown_parts(response: Any) -> list[int]:
+    """The tokens of each row of a preview."""
+    found = re.findall(r'<td class="number (?:more|less)">([^<]+)</td>', text_of(response))
+    return [read_signed(text) for text in found]
+
+
+def shown_difference(response: Any) -> int:
+    found = re.search(r"tokens \(([^)]+)\)", text_of(response))
+    assert found
+    return read_signed(found[1])
+
+
 class TestLook:
     def test_opens_with_what_is_to_be_edited(self, tools: list[Tool]) -> None:
         response = signed_in(Role.EDITOR).get(ticked(tools[:2]))
@@ -58,44 +80,63 @@ class TestLook:
         response = signed_in(Role.EDITOR).post(ticked(tools[:2]), {"loading": "always"}, headers=HTMX)
         page = visible_text(response)
         assert "<html" not in text_of(response)
-        assert "2,000 tokens of definitions, now 0" in page
-        assert "2 tools flip." in page
+        assert f"{sent_under('default')} → " in page
+        assert sum(shown_parts(response)) == shown_difference(response)
+        assert "2 tools change." in page
         assert "github +2 – +2,000" in page
         assert not Tool.objects.exclude(loading=Loading.INHERIT).exists()
 
     def test_hiding_and_showing_are_looked_at_too(self, tools: list[Tool]) -> None:
         Tool.objects.filter(pk=tools[0].pk).update(loading="always")
         Tool.objects.filter(pk=tools[1].pk).update(loading="always", hidden=True)
+        mark_facts_changed(Tool.objects.all())
+        decisions.bring_up_to_date()
         client = signed_in(Role.EDITOR)
         hidden = client.post(ticked(tools), {"visibility": "hidden"}, headers=HTMX)
-        assert "0 tokens of definitions, now 1,000" in visible_text(hidden)
+        assert "2 tools change." in visible_text(hidden)
+        assert "github – +1 −1,000" in visible_text(hidden)
         shown = client.post(ticked(tools), {"visibility": "shown"}, headers=HTMX)
-        assert "2,000 tokens of definitions, now 1,000" in visible_text(shown)
+        assert "github +1 – +1,000" in visible_text(shown)
+        assert sum(shown_parts(shown)) == shown_difference(shown)
 
     def test_tells_what_flips_under_each_policy(self, tools: list[Tool]) -> None:
         make_policy(slug="eager", mode="off")
         page = visible_text(
             signed_in(Role.EDITOR).post(ticked(tools[:2]), {"loading": "always"}, headers=HTMX)
         )
-        assert "default 2 tools flip 0 → 2,000 tokens" in page
-        assert "eager Nothing flips 3,000 tokens" in page
+        assert f"default 2 tools change {sent_under('default')} → " in page
+        assert "eager Nothing changes 3,000 tokens" in page
+
+    def test_lists_the_ten_heaviest_servers_and_sums_up_the_rest(self) -> None:
+        for number in range(13):
+            server = make_server(name=f"server-{number:02}")
+            make_tool(server=server, name="a", description="x" * (401 + 101 * number), loading="always")
+        decisions.bring_up_to_date()
+        part = signed_in(Role.EDITOR).post("/bulk-edit/?all=1", {"loading": "defer"}, headers=HTMX)
+        page = visible_text(part)
+        assert "13 tools change." in page
+        assert page.index("server-12") < page.index("server-11") < page.index("server-03")
+        assert "server-02" not in page
+        assert "3 more servers – +3" in page
+        assert sum(shown_parts(part)) == shown_difference(part)
 
     def test_tags_flip_nothing(self, tools: list[Tool]) -> None:
         response = signed_in(Role.EDITOR).post(ticked(tools), {"add_tags": "docs"}, headers=HTMX)
-        assert "Nothing flips: tags are for filtering" in visible_text(response)
+        assert "tags are for filtering here" in visible_text(response)
 
     def test_costs_the_same_queries_for_many_tools(
         self, tools: list[Tool], django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         client = signed_in(Role.EDITOR)
+        client.post(ticked(tools), {"loading": "always"}, headers=HTMX)
         for chosen in (tools[:1], tools):
-            with django_assert_num_queries(8):
+            with django_assert_num_queries(11):
                 client.post(ticked(chosen), {"loading": "always"}, headers=HTMX)
 
     def test_without_script_it_is_a_page(self, tools: list[Tool]) -> None:
         response = signed_in(Role.EDITOR).post(ticked(tools), {"loading": "always", "step": "look"})
         assert "<html" in text_of(response)
-        assert "3 tools flip." in visible_text(response)
+        assert "3 tools change." in visible_text(response)
 
     @pytest.mark.parametrize("query", ["", "?tool=x", "?tool=999999", "?all=1&q=nothing"])
     def test_nothing_ticked_leads_back(self, query: str) -> None:
@@ -114,7 +155,8 @@ class TestApply:
         assert ToolTag.objects.count() == 4
         change = Change.objects.get()
         assert f'action="/changes/{change.pk}/undo/"' in text_of(response)
-        client.post(f"/changes/{change.pk}/undo/")
+        undone = client.post(f"/changes/{change.pk}/undo/", follow=True)
+        assert "Undone. 2 tools are as they were before." in visible_text(undone)
         assert not Tool.objects.filter(loading="defer").exists()
         assert not ToolTag.objects.exists()
 
@@ -140,7 +182,7 @@ class TestApply:
         """htmx adds the button that is pressed while a look is due."""
         values = {"loading": "always", "step": "apply"}
         response = signed_in(Role.EDITOR).post(ticked(tools[:2]), values, headers=HTMX)
-        assert "2 tools flip." in visible_text(response)
+        assert "2 tools change." in visible_text(response)
         assert not Change.objects.exists()
 
     def test_record_tells_numbers_not_ids(self, tools: list[Tool]) -> None:

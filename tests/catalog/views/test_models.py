@@ -1,5 +1,6 @@
 """The page of the table of models."""
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ NEW = {
     "provider": "anthropic",
     "hosted_search": "on",
     "context_window": "1,000,000",
+    "input_price": "2.50",
+    "cached_input_price": "",
 }
 
 
@@ -29,6 +32,15 @@ class TestTable:
         page = visible_text(signed_in(Role.VIEWER).get("/models/"))
         assert "claude-opus-4* Anthropic · 200,000 tokens Yes 200,000" in page
         assert "gpt-* OpenAI No the policy's" in page
+
+    def test_prices_are_shown_and_examples_are_marked(self) -> None:
+        ModelSupport.objects.filter(name_pattern="claude-opus-4*").update(
+            input_price=5, cached_input_price="0.125", prices_are_examples=True
+        )
+        client = signed_in(Role.ADMIN)
+        assert "200,000 $5.00 example $0.125" in visible_text(client.get("/models/"))
+        form = text_of(client.get(f"/models/{row_of().pk}/"))
+        assert 'name="input_price" value="5"' in form
 
     @pytest.mark.parametrize(
         ("name", "told"),
@@ -78,6 +90,7 @@ class TestChange:
         response = signed_in(Role.ADMIN).post("/models/", NEW, follow=True)
         row = row_of("house-*")
         assert (row.provider, row.hosted_search, row.context_window) == ("anthropic", True, 1_000_000)
+        assert (row.input_price, row.cached_input_price) == (Decimal("2.5"), None)
         assert "Saved the row for house-*" in visible_text(response)
         assert f"/changes/{Change.objects.get().pk}/undo/" in text_of(response)
 
@@ -104,6 +117,8 @@ class TestChange:
             ({"provider": "nobody"}, "Select a valid choice"),
             ({"context_window": "0"}, "greater than or equal to 1"),
             ({"context_window": "many"}, "Enter a whole number"),
+            ({"input_price": "-1"}, "greater than or equal to 0"),
+            ({"cached_input_price": "little"}, "Enter a number"),
         ],
     )
     def test_mistake_is_told_in_place_and_changes_nothing(self, wrong: dict[str, Any], told: str) -> None:

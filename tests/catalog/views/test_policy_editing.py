@@ -94,7 +94,7 @@ class TestEditor:
     def test_opens_with_a_preview_of_no_change(self) -> None:
         make_tool()
         page = signed_in(Role.EDITOR).get(EDIT)
-        assert "Nothing flips" in visible_text(page)
+        assert "Nothing changes" in visible_text(page)
         assert not broken_rules(page)
 
     def test_name_of_a_tool_is_refused_for_the_search_tool(self) -> None:
@@ -118,7 +118,7 @@ class TestEditor:
         client = signed_in(Role.EDITOR)
         page = client.get(f"{EDIT}?version=1")
         assert "As it was in version 1" in visible_text(page)
-        assert "1 tool flips" in visible_text(page)
+        assert "1 tool changes" in visible_text(page)
         assert page.context["form"]["mode"].value() == "always"
         assert default().mode == "off"
         for unknown in ("7", "x"):
@@ -141,9 +141,10 @@ class TestPreview:
         page = visible_text(response)
         assert "<html" not in text_of(response)
         now = ResolvedTools(offer_cache.offer_of_policy(default().pk)).tokens()["sent"]
-        assert f"1,000 tokens, now {now}" in page
-        assert "1 tool flips." in page
+        assert f"{now} → 1,000 tokens (+{1000 - now})" in page
+        assert "1 tool changes." in page
         assert "github +1 – +1,000" in page
+        assert f"Search tool and prompt – – −{now}" in page
         assert "mcp__github__read loads: search is off in this policy" in page
         assert default().mode == "always"
 
@@ -158,7 +159,7 @@ class TestPreview:
         )
         then = ResolvedTools(offer_cache.offer_of_policy(default().pk)).tokens()["sent"]
         assert now > then > 0
-        assert f"{then} tokens, now {now} Nothing flips" in page
+        assert f"{now} → {then} tokens (−{now - then}) Nothing changes" in page
 
     def test_reads_no_definition_that_the_process_knows(self) -> None:
         make_tool(server=make_server(name="github"), name="read")
@@ -173,7 +174,7 @@ class TestPreview:
         make_tool(server=make_server(name="github"), name="read", description="Read.")
         Policy.objects.update(mode="off")
         decisions.bring_up_to_date()
-        warning = "Deferring costs more than it saves here"
+        warning = "Deferring costs"
         client = signed_in(Role.EDITOR)
         proposed = values_of(default(), mode="always")
         assert warning in visible_text(client.post(PREVIEW, proposed, headers=HTMX))
@@ -187,7 +188,11 @@ class TestPreview:
         assert [bar.is_in_force for bar in chart.bars] == [True, False]
         assert (chart.mark_percent, chart.saved_percent) == (8.0, 80.0)
         assert [bar.x_percent for bar in chart.bars] == [0.0, 32.0]
-        assert "Below 4,000 characters, 1 tool waits and 0 tokens are sent" in visible_text(response)
+        sent = ResolvedTools(offer_cache.offer_of_policy(default().pk)).tokens()["sent"]
+        assert (
+            f"Below 4,000 characters, 1 tool waits and {sent} tokens are sent; from there on 1,000"
+            in visible_text(response)
+        )
 
     def test_saved_threshold_stays_on_the_curve_while_another_is_tried(self) -> None:
         make_tool(name="read", description="x" * 3994)

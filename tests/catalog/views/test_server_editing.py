@@ -5,7 +5,8 @@ from django.test import Client
 
 from catalog.access.roles import Role
 from catalog.domain.choices import Transport
-from catalog.models import Change, Server, Tool
+from catalog.models import Change, Policy, Server, Tool
+from sessions.offers import costs
 from tests.harness.pages import HTMX, broken_rules, signed_in, text_of, visible_text
 from tests.harness.rows import make_policy, make_server, make_tool
 
@@ -21,12 +22,17 @@ def github() -> Server:
     return server
 
 
+def sent_under(slug: str) -> int:
+    return costs.cost_of_policy(Policy.objects.get(slug=slug)).sent_tokens
+
+
 class TestLoading:
     def test_look_tells_what_flips_and_stores_nothing(self, github: Server) -> None:
         response = signed_in(Role.EDITOR).get(f"{ADDRESS}loading/?defer=load", headers=HTMX)
         page = visible_text(response)
         assert "<html" not in text_of(response)
-        assert "1,000 tokens of definitions, now 0" in page
+        now = sent_under("default")
+        assert f"{now} → 1,000 tokens (+{1000 - now})" in page
         assert "github +1 – +1,000" in page
         assert 'value="load" checked' in text_of(response)
         github.refresh_from_db()
@@ -35,8 +41,8 @@ class TestLoading:
     def test_look_tells_what_flips_under_each_policy(self, github: Server) -> None:
         make_policy(slug="eager", mode="off")
         page = visible_text(signed_in(Role.EDITOR).get(f"{ADDRESS}loading/?defer=load", headers=HTMX))
-        assert "default 1 tool flips 0 → 1,000 tokens" in page
-        assert "eager Nothing flips 1,000 tokens" in page
+        assert f"default 1 tool changes {sent_under('default')} → 1,000 tokens" in page
+        assert "eager Nothing changes 1,000 tokens" in page
 
     def test_look_without_script_is_a_page(self, github: Server) -> None:
         response = signed_in(Role.EDITOR).get(f"{ADDRESS}loading/?defer=load")
@@ -52,7 +58,7 @@ class TestLoading:
     def test_server_without_tools_flips_nothing(self) -> None:
         make_server(name="github")
         response = signed_in(Role.EDITOR).get(f"{ADDRESS}loading/?defer=load", headers=HTMX)
-        assert "so nothing flips" in visible_text(response)
+        assert "so nothing changes" in visible_text(response)
 
     @pytest.mark.parametrize(("word", "value"), [("load", False), ("defer", True), ("inherit", None)])
     def test_choice_is_stored_and_can_be_undone_from_the_toast(
@@ -69,6 +75,19 @@ class TestLoading:
         assert "Undone. Server github is as it was before." in visible_text(response)
         github.refresh_from_db()
         assert github.defer_loading is (not value)
+
+    @pytest.mark.parametrize(
+        ("word", "told"),
+        [
+            ("load", "github loads up front now."),
+            ("defer", "github is deferred now"),
+            ("inherit", "github follows"),
+        ],
+    )
+    def test_toast_says_what_the_server_does_now(self, github: Server, word: str, told: str) -> None:
+        Server.objects.update(defer_loading={"load": True, "defer": False, "inherit": True}[word])
+        response = signed_in(Role.EDITOR).post(f"{ADDRESS}loading/", {"defer": word}, follow=True)
+        assert told in visible_text(response)
 
     def test_same_choice_tells_nothing(self, github: Server) -> None:
         response = signed_in(Role.EDITOR).post(f"{ADDRESS}loading/", {"defer": "inherit"}, follow=True)

@@ -30,7 +30,7 @@ def test_choice_is_stored_and_the_row_gets_switch_decision_and_undo(tool: Tool) 
     part, change = text_of(response), Change.objects.get()
     assert "<html" not in part
     assert f'id="tool-always-{tool.pk}" value="always" checked' in part
-    assert "Loading of read is now always load." in visible_text(response)
+    assert "read always loads now." in visible_text(response)
     assert f'action="/changes/{change.pk}/undo/"' in part
     assert 'name="next" value="/tools/?server=github&amp;page=2"' in part
     assert f'<div id="decision-{tool.pk}" hx-swap-oob="true"' in part
@@ -69,7 +69,7 @@ def test_without_script_one_is_led_back_to_the_list_with_a_toast(tool: Tool) -> 
     values = {"loading": "defer", "next": "/tools/?server=github"}
     response = signed_in(Role.EDITOR).post(ADDRESS, values, follow=True)
     assert response.redirect_chain == [("/tools/?server=github", 302)]
-    assert "Loading of read is now defer." in visible_text(response)
+    assert "read is deferred now" in visible_text(response)
     assert not broken_rules(response)
 
 

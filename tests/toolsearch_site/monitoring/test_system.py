@@ -92,7 +92,14 @@ class TestPage:
         assert "sched-1 schedules" in shown
         assert "Decide which tools load 1 0" in shown
         assert "1 failed" in shown
+        refreshing = next(q for q in response.context["system"].queues if q.kind == JobKind.REFRESH_SERVER)
+        assert refreshing.failed == 1
         assert not broken_rules(response)
+
+    def test_index_that_follows_is_called_up_to_date(self) -> None:
+        tell("web-1", "web")
+        Node.objects.update(index_version=34, index_behind=0)
+        assert "running up to date" in visible_text(signed_in(Role.ADMIN).get("/system/"))
 
     def test_is_the_part_alone_when_htmx_asks(self) -> None:
         response = signed_in(Role.ADMIN).get("/system/", headers=HTMX)

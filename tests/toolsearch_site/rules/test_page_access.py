@@ -73,6 +73,7 @@ PAGES: dict[str, tuple[Least, Least]] = {
     "agent_answer": (VIEWER, NOBODY),
     "agent_answer_json": (VIEWER, NOBODY),
     "model_list": (VIEWER, ADMIN),
+    "model_choose": (NOBODY, VIEWER),
     "model_edit": (ADMIN, ADMIN),
     "model_delete": (NOBODY, ADMIN),
     "review": (VIEWER, NOBODY),

@@ -24,6 +24,9 @@ def test_other_forms_have_no_such_limit() -> None:
 def test_deferring_that_costs_more_is_told_in_every_form() -> None:
     for format in Format:
         (warning,) = list_warnings(ListForm(format), deferred=1, full=80, sent=191, saved=-111)
-        assert warning.startswith("Deferring costs more than it saves here: 191 tokens are sent, 80 with")
+        assert warning.startswith(
+            "Deferring costs 111 tokens more here: 191 are sent, 80 with every tool loaded."
+        )
+        assert "Load all tools" in warning
         assert list_warnings(ListForm(format), deferred=1, full=80, sent=80, saved=0) == []
         assert list_warnings(ListForm(format), deferred=0, full=80, sent=80, saved=0) == []
