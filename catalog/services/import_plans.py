@@ -89,6 +89,11 @@ class ImportPlan:
         return len(self.added) + len(self.changed)
 
     @property
+    def can_be_imported(self) -> bool:
+        """Whether importing it changes anything, or would with the values that are missing."""
+        return bool(self.moving or self.policy_changes or any(one.can_be_mended for one in self.servers))
+
+    @property
     def refused(self) -> tuple[PlannedServer, ...]:
         return tuple(one for one in self.servers if one.action is ImportAction.REFUSE)
 
