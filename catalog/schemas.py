@@ -14,6 +14,7 @@ from catalog.models.model_support import Provider
 from catalog.models.servers import Status
 from catalog.models.tools import State
 from catalog.request_bodies import BodyIn, Choice, Text, example
+from catalog.services.import_plans import ImportAction
 
 Price = Annotated[
     float,
@@ -302,10 +303,51 @@ class RollBackIn(BodyIn):
     version: Annotated[int, Field(ge=1, le=COUNT)]
 
 
+class PlannedServerOut(Schema):
+    model_config = example(
+        {
+            "name": "github",
+            "action": "add",
+            "reason": "is new",
+            "transport": "http",
+            "target": "https://mcp.example.com/",
+            "enabled": True,
+            "project": None,
+            "ignored": ["timeout"],
+            "missing": ["GITHUB_TOKEN"],
+        }
+    )
+
+    name: str
+    action: ImportAction
+    reason: str
+    transport: str | None
+    target: str = Field(description="The command line or address as it will be used, secrets masked.")
+    enabled: bool
+    project: str | None = Field(description="The project of the file that it stands in.")
+    ignored: list[str] = Field(description="Keys that nothing here reads.")
+    missing: list[str] = Field(description="Variables that are not set, and values that a client asks for.")
+
+
 class ImportOut(Schema):
     model_config = example(
         {
             "dialect": "pizzapi",
+            "format": "mcpServers",
+            "servers": [
+                {
+                    "name": "github",
+                    "action": "add",
+                    "reason": "is new",
+                    "transport": "http",
+                    "target": "https://mcp.example.com/",
+                    "enabled": True,
+                    "project": None,
+                    "ignored": ["timeout"],
+                    "missing": [],
+                }
+            ],
+            "settings": {"mode": "auto"},
             "added": ["github"],
             "changed": [],
             "replaced": [],
@@ -319,6 +361,12 @@ class ImportOut(Schema):
     )
 
     dialect: str | None
+    format: str = Field(
+        description="`mcpServers`, `vscode`, `zed`, `opencode`, `codex`, `goose`, `bare` or `line`; the"
+        " dialect where the file has settings alone."
+    )
+    servers: list[PlannedServerOut] = Field(description="Each server of the file and what becomes of it.")
+    settings: dict[str, Any] = Field(description="The search settings of the file, as fields of the policy.")
     added: list[str]
     changed: list[str]
     replaced: list[str] = Field(description="Of `changed`, those that get another command or address.")

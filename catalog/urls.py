@@ -25,6 +25,7 @@ urlpatterns = [
     path("add-server/", server_adding.server_add, name="server_add"),
     path("add-server/paste/", server_adding.server_paste, name="server_paste"),
     path("add-server/form/", server_adding.server_create, name="server_create"),
+    path("imported/", server_adding.import_result, name="import_result"),
     # A server's name may hold a slash: registries name servers like `org.example/weather`.
     path("servers/<path:name>/refresh/", servers.server_refresh, name="server_refresh"),
     path("servers/<path:name>/loading/", server_editing.server_loading, name="server_loading"),

@@ -11,7 +11,7 @@ from catalog.domain import limits
 from catalog.domain.addresses import AddressRules
 from catalog.domain.choices import Transport
 from catalog.domain.errors import ToolSearchError
-from catalog.domain.references import REFERENCE, ReferenceRules
+from catalog.domain.references import PLACEHOLDER, REFERENCE, ReferenceRules
 
 JsonObject = dict[str, Any]
 
@@ -187,6 +187,8 @@ def resolve(
     rules = rules or ReferenceRules()
 
     def fill(text: str) -> str:
+        if lacking := PLACEHOLDER.search(text):
+            raise _unusable(f"The value of {lacking[0]} was never given: give it in the server's settings")
         return REFERENCE.sub(lambda found: _value_of(found, environment, rules), text)
 
     return replace(

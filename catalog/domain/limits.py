@@ -6,6 +6,11 @@ Each has its unit in its name and its reason beside it. `docs/operations.md` say
 # Bodies of requests (`catalog/access/callers.py`).
 BODY_BYTES = 1024 * 1024  # a thousand built-in tools fit
 CONFIG_BODY_BYTES = 10 * 1024 * 1024  # a config file of many servers, with long settings
+CONFIG_TEXT_BYTES = (
+    256 * 1024
+)  # of one that is not strict JSON: its parsers are slower (`catalog/documents.py`)
+CONFIG_LEVELS = 64  # of objects and lists in one: clients' own files have ten
+CONFIG_TOML_DOTS = 200  # in one line of TOML
 CONFIG_SERVERS = 10_000  # of one file (`catalog/services/config.py`): the catalog is held while it is stored
 
 # Queries (`catalog/domain/query.py`). A query is kept with its search, cut to the first of these.

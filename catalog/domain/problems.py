@@ -36,6 +36,10 @@ class Problems:
     def __init__(self) -> None:
         self._found: list[FieldProblem] = []
 
+    @property
+    def found(self) -> tuple[FieldProblem, ...]:
+        return tuple(self._found)
+
     def add(self, place: str, message: str) -> None:
         self._found.append(FieldProblem(place, message))
 

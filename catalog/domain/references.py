@@ -1,7 +1,7 @@
 """References to environment variables, `${NAME}` and `${NAME:-default}`, in a server's settings."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Protocol
@@ -9,6 +9,8 @@ from typing import Protocol
 from catalog.domain.problems import join_place
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+# What a client asks its user for or fills in itself; here it has to be given as a value.
+PLACEHOLDER = re.compile(r"\$\{((?:input|prompt|command|config|file|workspaceFolder):[^{}]+)\}")
 # Of the service itself, its database and its broker. No list of allowed names may contain these.
 OWN_VARIABLES = frozenset(
     (
@@ -78,6 +80,25 @@ def names_in(texts: Iterable[str]) -> frozenset[str]:
 
 def names_of(settings: Settings) -> frozenset[str]:
     return names_in(text for _, text in texts_of(settings))
+
+
+def missing_in(settings: Settings, is_set: Callable[[str], bool]) -> tuple[str, ...]:
+    """Names of values that the settings lack: what a client would ask for, and variables that are not set."""
+    missing: dict[str, None] = {}
+    for _, text in texts_of(settings):
+        missing |= dict.fromkeys(found[1] for found in PLACEHOLDER.finditer(text))
+        unset = (name for name, default in REFERENCE.findall(text) if not default and not is_set(name))
+        missing |= dict.fromkeys(unset)
+    return tuple(missing)
+
+
+def fill_in(text: str, values: Mapping[str, str]) -> str:
+    """The text with values in place of the placeholders and references that have those names."""
+
+    def value_of(found: re.Match[str]) -> str:
+        return values.get(found[1], found[0])
+
+    return REFERENCE.sub(value_of, PLACEHOLDER.sub(value_of, text))
 
 
 def new_references(given: Settings, stored: Settings | None) -> dict[str, list[str]]:

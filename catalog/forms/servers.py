@@ -14,6 +14,7 @@ from catalog.domain.values import BadValueError, read_duration
 from catalog.selectors.policies import policy_slugs
 
 DEFER_WORDS = {"inherit": "Inherit", "load": "Load", "defer": "Defer"}
+PASTED_CHARS = 900_000  # what fits into a request
 DEFER_VALUES: dict[str, bool | None] = {"inherit": None, "load": False, "defer": True}
 
 
@@ -33,14 +34,11 @@ def unechoed_area(rows: int, placeholder: str) -> UnechoedArea:
 
 
 class PasteForm(PageForm):
-    config = forms.CharField(
-        label="Config",
-        max_length=900_000,
-        strip=False,
-        widget=unechoed_area(
-            12, '{"mcpServers": {"github": {"url": "https://…", "headers": {"Authorization": "…"}}}}'
-        ),
-    )
+    """A config as text or as a file, or sealed, as a plan of before has kept it."""
+
+    config = forms.CharField(required=False, max_length=PASTED_CHARS, strip=False)
+    file = forms.FileField(required=False, max_length=255)
+    sealed = forms.CharField(required=False, max_length=PASTED_CHARS)
     policy = forms.ChoiceField(label="Search settings go to the policy")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -49,6 +47,12 @@ class PasteForm(PageForm):
         assert isinstance(policy, forms.ChoiceField)
         policy.choices = [(slug, slug) for slug in policy_slugs()]
         policy.initial = DEFAULT_SLUG
+
+    def content(self) -> str | bytes:
+        """What was pasted, else what the file holds; empty where neither was given."""
+        file = self.cleaned_data["file"]
+        pasted = str(self.cleaned_data["config"])
+        return pasted if pasted.strip() or file is None else bytes(file.read())
 
 
 class ServerForm(RefusableForm):

@@ -16,6 +16,7 @@ from catalog.models import Change, LastSeal, Tool
 from catalog.models.changes import Action, Subject
 
 RECENT_ROWS = 6
+SHOWN_OF_MANY = 300  # of servers that one change has added
 _PAGES = {Subject.SERVER: "server_detail", Subject.TOOL: "tool_detail", Subject.POLICY: "policy_detail"}
 
 
@@ -53,7 +54,7 @@ class ChangeRow:
     def address(self) -> str | None:
         """The page of what changed, where it has one and may still exist."""
         change = self.change
-        is_many = any(isinstance(value, dict) for value in change.before.values())
+        is_many = any(isinstance(value, dict) for value in (*change.before.values(), *change.after.values()))
         if change.action == Action.DELETED or change.subject not in _PAGES or is_many:
             return None
         if change.subject == Subject.SERVER and why_name_refused(change.name):
@@ -159,4 +160,11 @@ def _count_ids(value: object) -> object:
 
 
 def _row(change: Change) -> ChangeRow:
-    return ChangeRow(change=change, differences=list_differences(change.before, change.after))
+    """An import of many servers has a line for each of the first."""
+    many = change.after.get("servers")
+    if not isinstance(many, dict):
+        return ChangeRow(change=change, differences=list_differences(change.before, change.after))
+    shown = list_differences({}, many)
+    left = f"and {len(shown) - SHOWN_OF_MANY:,} more"
+    more = [Difference(left, None, "", False, False)] if len(shown) > SHOWN_OF_MANY else []
+    return ChangeRow(change=change, differences=[*shown[:SHOWN_OF_MANY], *more])

@@ -1,43 +1,27 @@
-"""Imports and exports config files of any dialect."""
+"""Imports and exports config files of any dialect and format."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
 
 from catalog.access import actors
 from catalog.access.roles import Role
-from catalog.domain import destinations, dialects
-from catalog.domain.choices import Kind, Transport
+from catalog.domain import dialects
+from catalog.domain.choices import Transport
 from catalog.domain.dialects import Config, Dialect, Rendered, ServerEntry
 from catalog.domain.errors import Conflict, InvalidInput, NotFound
 from catalog.domain.limits import CONFIG_SERVERS
-from catalog.domain.problems import join_place
 from catalog.models import Policy, Server
-from catalog.models.changes import Subject
+from catalog.models.changes import Action, Subject
 from catalog.selectors.facts import read_policy
-from catalog.services import edits, policies, servers
+from catalog.services import changes, connections, edits, policies, servers
 from catalog.services.catalog_lock import lock_catalog
+from catalog.services.import_plans import GivenValues, ImportPlan, MadePlan, give_values, make_plan
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPlan:
-    """The effect of an import by server name. `policy_changes` holds the fields that get another value.
-
-    Those of `changed` that get another destination are also in `replaced`: that cannot be undone. `ignored`
-    are keys of servers that we do not read, `ignored_keys` those beside the servers; `disabled` the servers
-    that are disabled after it. `version` is that of the servers and the policy that the plan was made from.
-    """
-
-    dialect: Dialect | None
-    added: tuple[str, ...]
-    changed: tuple[str, ...]
-    replaced: tuple[str, ...]
-    unchanged: tuple[str, ...]
-    policy: str
-    policy_changes: Mapping[str, object]
-    ignored: Mapping[str, tuple[str, ...]]
-    ignored_keys: tuple[str, ...]
-    disabled: tuple[str, ...]
-    version: str
+def plan_import(*, config: Config, policy_slug: str, actor: actors.Actor) -> ImportPlan:
+    """What an import would do. Stores nothing and waits for no lock; what is refused is in the plan."""
+    actors.require(actor, Role.EDITOR)
+    _refuse_too_many(config)
+    return make_plan(config=config, policy=_find_policy(policy_slug), actor=actor).plan
 
 
 def import_config(
@@ -48,25 +32,30 @@ def import_config(
     dry_run: bool = False,
     left_out: Collection[str] = (),
     precondition: edits.Precondition | None = None,
+    only: Collection[str] | None = None,
+    values: GivenValues | None = None,
 ) -> ImportPlan:
-    """Add or update servers and apply search settings to the policy, all or nothing.
+    """Add or update servers and apply search settings to the policy, in one transaction.
 
-    A server is refreshed as soon as a worker is free, unless it is disabled. With `dry_run` nothing is
-    stored and no lock is waited for. `left_out` names fields of the servers that the caller filled in as they
-    are shown. Raises OutdatedEdit where the servers or the policy have changed since the plan.
+    Servers that are refused are named in the plan and the others are stored; where all are refused,
+    InvalidInput is raised. A server is refreshed as soon as a worker is free, unless it is disabled. With
+    `dry_run` nothing is stored and no lock is waited for. `only` names the servers to take, `values` fills in
+    what the file leaves open. `left_out` names fields of the servers that the caller filled in as they are
+    shown. Raises OutdatedEdit where the servers or the policy have changed since the plan.
     """
     actors.require(actor, Role.EDITOR)
-    if len(config.servers) > CONFIG_SERVERS:
-        told = f"has {len(config.servers)} servers, at most {CONFIG_SERVERS} can be imported at once"
-        raise InvalidInput.at("mcpServers", told)
+    _refuse_too_many(config)
+    config = give_values(config if only is None else config.take_only(only), values or {})
     if dry_run:
-        return _make_plan(config, _find_policy(policy_slug), actor, left_out).plan
+        made = make_plan(config=config, policy=_find_policy(policy_slug), actor=actor, left_out=left_out)
+        made.require_some()
+        return made.plan
     with lock_catalog():
         policy = _find_policy(policy_slug)
-        made = _make_plan(config, policy, actor, left_out)
+        made = make_plan(config=config, policy=policy, actor=actor, left_out=left_out)
         edits.require_current(made.read, precondition)
-        for entry in made.entries:
-            _store(entry, made.known.get(entry.name), actor)
+        made.require_some()
+        _store_all(made, actor)
         if made.plan.policy_changes:
             policies.change_policy(policy=policy, changed=made.plan.policy_changes, actor=actor)
     return made.plan
@@ -81,57 +70,11 @@ def add_servers(*, config: Config, policy_slug: str, actor: actors.Actor) -> Imp
         return import_config(config=config, policy_slug=policy_slug, actor=actor)
 
 
-@dataclass(frozen=True, slots=True)
-class _MadePlan:
-    """A plan with what it takes to carry it out. `read` is what it was made from."""
-
-    plan: ImportPlan
-    entries: tuple[ServerEntry, ...]
-    known: Mapping[str, Server]
-    read: edits.EditedRow
-
-
-def _make_plan(config: Config, policy: Policy, actor: actors.Actor, left_out: Collection[str]) -> _MadePlan:
-    servers.refuse_names({one.name: join_place("mcpServers", one.name) for one in config.servers})
-    known = {
-        server.name: server for server in Server.objects.filter(name__in=[one.name for one in config.servers])
-    }
-    stored = {name: servers.try_read_entry(server) for name, server in known.items()}
-    with_path = actor.role < Role.ADMIN
-    merged = [
-        _fill_in(
-            _keep_secrets(entry, stored.get(entry.name), left_out, with_path=with_path), known.get(entry.name)
-        )
-        for entry in config.servers
-    ]
-    for entry in merged:
-        servers.check_entry(entry=entry, server=known.get(entry.name), actor=actor)
-    changed = [one for one in merged if one.name in known and stored[one.name] != one]
-    added = [one for one in merged if one.name not in known]
-    moved = {one.name for one in (*added, *changed)}
-    read = _describe_read(policy, [one.name for one in merged], known)
-    plan = ImportPlan(
-        dialect=config.dialect,
-        added=tuple(one.name for one in added),
-        changed=tuple(one.name for one in changed),
-        replaced=tuple(one.name for one in changed if _is_replaced(one, stored[one.name])),
-        unchanged=tuple(one.name for one in merged if one.name not in moved),
-        policy=policy.slug,
-        policy_changes=_differing(policy, config),
-        ignored=config.ignored,
-        ignored_keys=config.ignored_keys,
-        disabled=tuple(one.name for one in merged if not one.enabled),
-        version=edits.encode_version(read.present),
-    )
-    return _MadePlan(plan, (*added, *changed), known, read)
-
-
-def _describe_read(policy: Policy, names: Sequence[str], known: Mapping[str, Server]) -> edits.EditedRow:
-    versions: dict[str, object] = {
-        f"server {name}": servers.version_of(known[name]) if name in known else "" for name in names
-    }
-    versions[f"policy {policy.slug}"] = policy.version
-    return edits.EditedRow(Subject.SERVER, "what the plan was made from", present=versions, shown={})
+def _refuse_too_many(config: Config) -> None:
+    count = len(config.servers) + len(config.refused)
+    if count > CONFIG_SERVERS:
+        told = f"has {count} servers, at most {CONFIG_SERVERS} can be imported at once"
+        raise InvalidInput.at("mcpServers", told)
 
 
 def export_config(
@@ -144,21 +87,40 @@ def export_config(
     return dialects.render_config(dialect, entries, policy, secrets=secrets)
 
 
-def _fill_in(entry: ServerEntry, known: Server | None) -> ServerEntry:
-    """Fields that the file leaves out keep their values or take defaults."""
-    kind = entry.kind or (Kind(known.kind) if known else Kind.MCP)
-    was_enabled = known.enabled if known else True
-    return replace(entry, kind=kind, enabled=was_enabled if entry.enabled is None else entry.enabled)
+def _store_all(made: MadePlan, actor: actors.Actor) -> None:
+    """Several new servers are one change of the record, which lists them."""
+    new = [entry for entry in made.entries if entry.name not in made.known]
+    is_recorded = len(new) <= 1
+    for entry in made.entries:
+        _store(entry, made.known.get(entry.name), actor, is_recorded=is_recorded or entry.name in made.known)
+    if not is_recorded:
+        _record_many(new, actor)
 
 
-def _store(entry: ServerEntry, known: Server | None, actor: actors.Actor) -> None:
+def _store(entry: ServerEntry, known: Server | None, actor: actors.Actor, *, is_recorded: bool) -> None:
     """Sets `enabled` first: a server that the file disables must not be refreshed."""
     if known is not None:
         assert entry.kind is not None
         assert entry.enabled is not None
         servers.set_enabled(server=known, enabled=entry.enabled, actor=actor)
         servers.set_kind(server=known, kind=entry.kind, actor=actor)
-    servers.store_entry(entry=entry, actor=actor)
+    servers.store_entry(entry=entry, actor=actor, is_recorded=is_recorded)
+
+
+def _record_many(new: Sequence[ServerEntry], actor: actors.Actor) -> None:
+    changes.record_change(
+        actor=actor,
+        subject=Subject.SERVER,
+        name=f"{len(new):,} servers",
+        action=Action.CREATED,
+        after={"servers": {entry.name: _describe_new(entry) for entry in new}},
+    )
+
+
+def _describe_new(entry: ServerEntry) -> str:
+    """Without arguments, variables and headers, as for a server that is recorded alone."""
+    target = entry.command or connections.shown_url(entry.url, entry.name)
+    return f"{entry.transport} {target}{'' if entry.enabled else ', disabled'}"
 
 
 def _find_policy(slug: str) -> Policy:
@@ -166,23 +128,3 @@ def _find_policy(slug: str) -> Policy:
     if policy is None:
         raise NotFound(f"there is no policy {slug}")
     return policy
-
-
-def _keep_secrets(
-    entry: ServerEntry, stored: ServerEntry | None, left_out: Collection[str], *, with_path: bool
-) -> ServerEntry:
-    """A value equal to our own masked export keeps the stored secret, so that exports can be edited."""
-    if stored is None or stored.transport == Transport.SNAPSHOT:
-        return entry
-    return destinations.keep_secrets(entry, stored, left_out=left_out, with_path=with_path)
-
-
-def _is_replaced(entry: ServerEntry, stored: ServerEntry | None) -> bool:
-    """Also true where the stored entry cannot be decrypted any more."""
-    return stored is None or not destinations.is_same_destination(entry, stored, with_path=False)
-
-
-def _differing(policy: Policy, config: Config) -> dict[str, object]:
-    before = read_policy(policy)
-    after = before.change(config.changes_for(before)).to_mapping()
-    return {name: after[name] for name, value in before.to_mapping().items() if after[name] != value}

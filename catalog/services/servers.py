@@ -1,6 +1,6 @@
 """Adds and changes servers. Their tools come from a refresh or a file."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
 from django.conf import settings
@@ -58,14 +58,18 @@ def refuse_names(wanted: Mapping[str, str]) -> None:
 
     An existing server keeps its name.
     """
-    refused = {name: why for name in wanted if (why := why_name_refused(name))}
+    problems = Problems()
+    for name, why in find_refused_names(wanted).items():
+        problems.add(wanted[name], why)
+    problems.raise_if_any()
+
+
+def find_refused_names(names: Iterable[str]) -> dict[str, str]:
+    """Why, for each name that a new server cannot have and no server has."""
+    refused = {name: why for name in names if (why := why_name_refused(name))}
     storable = [name for name in refused if is_storable(name)]
     known = set(Server.objects.filter(name__in=storable).values_list("name", flat=True)) if refused else set()
-    problems = Problems()
-    for name, why in refused.items():
-        if name not in known:
-            problems.add(wanted[name], why)
-    problems.raise_if_any()
+    return {name: why for name, why in refused.items() if name not in known}
 
 
 def check_entry(*, entry: ServerEntry, server: Server | None, actor: actors.Actor) -> None:
@@ -109,10 +113,11 @@ def _check_references(entry: ServerEntry, stored: ServerEntry | None, actor: act
 
 
 @lock_catalog()
-def store_entry(*, entry: ServerEntry, actor: actors.Actor) -> Server:
+def store_entry(*, entry: ServerEntry, actor: actors.Actor, is_recorded: bool = True) -> Server:
     """Add the server or change its address, and request a refresh unless it is disabled.
 
     A snapshot server of that name becomes a connected one. An existing server's kind and `enabled` stay.
+    Whoever records many servers in one change takes `is_recorded` away.
     """
     refuse_names({entry.name: join_place("mcpServers", entry.name)})
     server = Server.objects.select_for_update().filter(name=entry.name).first()
@@ -141,7 +146,7 @@ def store_entry(*, entry: ServerEntry, actor: actors.Actor) -> Server:
     after = describe_server(server)
     if before == after and not is_same_address:
         after["secrets"] = "replaced"
-    if before != after:
+    if is_recorded and before != after:
         changes.record_change(
             actor=actor,
             subject=Subject.SERVER,

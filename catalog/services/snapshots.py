@@ -1,6 +1,6 @@
 """Imports tool definitions from a file, as servers with transport `snapshot`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,8 @@ from catalog.models import Server
 from catalog.models.changes import Action, Subject
 from catalog.services import changes, derived_state, servers, tools
 from catalog.services.catalog_lock import lock_catalog
+
+NAMED_TAKEN = 1_000  # of names that are taken, all that anybody would look at
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,11 @@ def prepare_snapshots(
     """The slow part: call it outside of a transaction. Stores nothing.
 
     An invalid definition is rejected and reported, alone. Raises InvalidInput for a name that a new server
-    cannot have.
+    cannot have, and Conflict with every name that is taken by a server we connect to.
     """
     actors.require(actor, Role.EDITOR)
     servers.refuse_names(dict.fromkeys(definitions_by_server, "name"))
+    _refuse_taken(definitions_by_server)
     return [_prepare(name, definitions, kind) for name, definitions in definitions_by_server.items()]
 
 
@@ -70,10 +73,23 @@ def store_snapshots(
 ) -> list[Imported]:
     """Store prepared snapshots under the kind they were prepared with. Raises as `import_snapshots` does."""
     actors.require(actor, Role.EDITOR)
+    _refuse_taken([one.server for one in prepared])
     imported = [_store_one(one, actor, kind) for one in prepared]
     if any(one.stored.touched for one in imported):
         derived_state.request_all()
     return imported
+
+
+def _refuse_taken(names: Collection[str]) -> None:
+    connected = Server.objects.filter(name__in=list(names)).exclude(transport=Transport.SNAPSHOT)
+    taken = list(connected.order_by("name").values_list("name", flat=True))
+    if not taken:
+        return
+    if len(taken) == 1:
+        raise Conflict(f"{taken[0]} is a server we connect to, not a snapshot")
+    more = f" and {len(taken) - NAMED_TAKEN:,} more" if len(taken) > NAMED_TAKEN else ""
+    told = f"{', '.join(taken[:NAMED_TAKEN])}{more}"
+    raise Conflict(f"{len(taken):,} of these are servers we connect to, not snapshots: {told}")
 
 
 def _prepare(name: str, definitions: Sequence[dict[str, Any]], kind: Kind | None) -> PreparedSnapshot:
@@ -111,8 +127,6 @@ def _find_or_create(name: str, actor: actors.Actor, kind: Kind) -> Server:
     server, is_new = Server.objects.get_or_create(
         name=name, defaults={"transport": Transport.SNAPSHOT, "kind": kind}
     )
-    if not server.is_snapshot:
-        raise Conflict(f"{name} is a server we connect to, not a snapshot")
     if is_new:
         changes.record_change(
             actor=actor,

@@ -80,11 +80,12 @@ def test_config_of_real_servers_is_pasted_and_the_refresh_watched(open_page: Ope
     for name in servers:
         expect(plan).to_contain_text(name)
     page.get_by_role("button", name="Import").click()
-    expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text(f"{len(servers)} added")
+    result = page.locator("#import-result")
+    expect(result.locator("h2")).to_contain_text(f"{len(servers)} servers:")
     page.evaluate("window.wasNotReloaded = true")
     rows = page.locator("tbody tr", has_text="real-")
-    expect(rows.get_by_text("refreshing…").first).to_be_visible()
-    expect(rows.get_by_text("refreshing…")).to_have_count(0, timeout=REFRESHED_WITHIN_MS)
+    expect(rows.get_by_text("Asking…").first).to_be_visible()
+    expect(result).not_to_contain_text("still being asked", timeout=REFRESHED_WITHIN_MS)
     expect(rows.locator(".state.good")).to_have_count(len(servers))
     assert page.evaluate("window.wasNotReloaded") is True
     page.get_by_role("link", name="real-server-everything").click()
@@ -133,7 +134,7 @@ def test_config_is_pasted_looked_at_imported_and_deleted_again(open_page: OpenPa
     expect(plan).to_contain_text("pasted")
     expect(plan.locator(".pill")).to_have_text("add")
     page.get_by_role("button", name="Import").click()
-    expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("1 added")
+    expect(page.locator("#import-result")).to_contain_text("1 needs you")
     page.get_by_role("link", name="pasted").click()
     expect(page.get_by_text("127.0.0.1:9/mcp").first).to_be_visible()
     assert "s3cret" not in page.content()
@@ -142,6 +143,41 @@ def test_config_is_pasted_looked_at_imported_and_deleted_again(open_page: OpenPa
     page.get_by_role("button", name="Delete the server").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Servers")
     expect(page.get_by_role("link", name="pasted")).to_have_count(0)
+
+
+def test_file_is_chosen_its_plan_corrected_and_some_of_it_imported(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    page = open_page("/add-server/")
+    file = tmp_path / "mcp.json"
+    file.write_text(
+        """{ // as VS Code has it
+          "inputs": [{"id": "key", "type": "promptString", "description": "The team's key"}],
+          "servers": {
+            "chosen": {"url": "http://127.0.0.1:9/mcp", "headers": {"X-Key": "${input:key}"}},
+            "left": {"url": "http://127.0.0.1:9/mcp"},
+            "off": {"command": "never-started", "disabled": true},
+            "wrong": {"url": 5},
+          },
+        }"""
+    )
+    page.get_by_label("Or a file").set_input_files(file)
+    plan = page.locator("#import-plan")
+    expect(plan).to_contain_text("Read as vscode")
+    expect(plan.locator("tr", has_text="wrong")).to_contain_text("url: must be text")
+    expect(plan.get_by_label("Import off")).not_to_be_checked()
+    plan.get_by_label("Import left").uncheck()
+    plan.get_by_label("The team's key").fill("s3cret-in-a-test")
+    expect(page.get_by_role("button", name="Import (1)")).to_be_enabled()
+    page.get_by_role("button", name="Import (1)").click()
+    expect(page.locator("#import-result h2")).to_contain_text("1 server:")
+    expect(page.locator("#import-result")).to_contain_text("1 needs you")
+    page.get_by_role("link", name="chosen").click()
+    assert "s3cret" not in page.content()
+    page.locator("summary", has_text="Delete").click()
+    page.get_by_label("Type chosen to delete it").fill("chosen")
+    page.get_by_role("button", name="Delete the server").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Servers")
 
 
 def test_server_is_deferred_and_the_overview_changes(open_page: OpenPage) -> None:

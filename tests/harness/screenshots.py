@@ -25,6 +25,7 @@ PAGES = {
     "server": "/servers/github/",
     "server-loading": "/servers/github/loading/?defer=load",
     "add-server": "/add-server/",
+    "imported": "/imported/?servers=1-20",
     "tools": "/tools/",
     "tools-filtered": "/tools/?server=github&decision=defer",
     "bulk-edit": "/bulk-edit/?all=1&server=github",

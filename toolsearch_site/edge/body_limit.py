@@ -1,6 +1,6 @@
 """Refuses a request body that is larger than any form of ours, or has no length, before it is read.
 
-Django limits the fields of a form but not its files, and no form of ours takes a file.
+Django limits the fields of a form but not its files. A file of this size is kept in memory.
 """
 
 from collections.abc import Callable

@@ -1,10 +1,11 @@
-"""A parsed configuration file, whatever its dialect."""
+"""A parsed configuration file, whatever its dialect and format."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from catalog.domain.choices import Kind, Transport
+from catalog.domain.errors import FieldProblem, InvalidInput
 from catalog.domain.policy import Policy
 
 
@@ -12,6 +13,19 @@ class Dialect(StrEnum):
     PIZZAPI = "pizzapi"
     CLAUDE = "claude"
     EVERRUNS = "everruns"
+
+
+class Format(StrEnum):
+    """How a file writes its servers."""
+
+    MCP_SERVERS = "mcpServers"
+    VSCODE = "vscode"
+    ZED = "zed"
+    OPENCODE = "opencode"
+    CODEX = "codex"
+    GOOSE = "goose"
+    BARE = "bare"
+    LINE = "line"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +48,25 @@ class ServerEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedServer:
+    """A server of a file that cannot be imported; the others can. `place` is where the file has it."""
+
+    name: str
+    place: str
+    errors: tuple[FieldProblem, ...]
+
+    @property
+    def reason(self) -> str:
+        return write_reason(self.errors, self.place)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """`policy_changes` are fields for `Policy.change`; None where no dialect was recognised.
 
-    `ignored` are keys that we do not read, by server; `ignored_keys` those beside the servers.
+    `ignored` are keys that we do not read, by server; `ignored_keys` those beside the servers. `places` says
+    where the file has each server, `projects` in which project; `order` has all names as the file has them.
+    `labels` are the file's own words for values that it asks its user for, by placeholder.
     """
 
     servers: tuple[ServerEntry, ...]
@@ -45,6 +74,12 @@ class Config:
     dialect: Dialect | None
     ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ignored_keys: tuple[str, ...] = ()
+    format: Format | None = None
+    refused: tuple[RefusedServer, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
+    projects: Mapping[str, str] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def changes_for(self, policy: Policy) -> dict[str, object]:
         """The changes to a policy. Everruns' `never_defer` is added to the existing list."""
@@ -54,6 +89,21 @@ class Config:
             changes["never_defer"] = list(dict.fromkeys((*policy.never_defer, *added)))
         return changes
 
+    def take_only(self, names: Collection[str]) -> "Config":
+        """The same with these servers alone. Raises InvalidInput for a name that the file does not have."""
+        known = {*(one.name for one in self.servers), *(one.name for one in self.refused)}
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            told = ", ".join(name[:_MAX_NAME_CHARS] for name in unknown[:_MAX_NAMES])
+            raise InvalidInput.at("only", f"names what the file does not have: {told}")
+        wanted = frozenset(names)
+        return replace(
+            self,
+            servers=tuple(one for one in self.servers if one.name in wanted),
+            refused=tuple(one for one in self.refused if one.name in wanted),
+            ignored={name: keys for name, keys in self.ignored.items() if name in wanted},
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
@@ -61,3 +111,13 @@ class Rendered:
 
     document: Mapping[str, object]
     left_out: tuple[str, ...]
+
+
+_MAX_NAMES = 20
+_MAX_NAME_CHARS = 100
+
+
+def write_reason(errors: Collection[FieldProblem], place: str) -> str:
+    """Mistakes of one server in one line, their places as seen from the server."""
+    told = (FieldProblem(one.place.removeprefix(place).lstrip("."), one.message) for one in errors)
+    return "; ".join(str(one) for one in told)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from urllib.parse import urlsplit, urlunsplit
 
 from catalog.domain.dialects.config import ServerEntry
+from catalog.domain.marking.mark import MASK
+from catalog.domain.references import REFERENCE, names_in
 
 _SCHEME = re.compile(r"(?i:bearer|basic|token|apikey) (?=\S)")
 _REFERENCE = re.compile(rf"(?:{_SCHEME.pattern})?\$\{{[A-Za-z_][A-Za-z0-9_]*\}}")
@@ -15,6 +17,7 @@ _SENSITIVE_NAME = re.compile(
     r"|(?:key|pass|pwd|auth|bearer|cookie|sig|signature|jwt|(?:^|[-_.])pat)$"
 )
 _ASSIGNMENT = re.compile(r"(?s)(-{0,2}[A-Za-z][A-Za-z0-9_.-]*)(=|: ?)(.*)")
+_BLANK = re.compile(r"\s")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _KNOWN_TOKEN = re.compile(
     r"(?<![A-Za-z0-9])(?:sk-|gh[opusr]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|hf_|npm_|pypi-|eyJ)[\w.-]{8,}"
@@ -119,3 +122,12 @@ def _hide_in_parameter(pair: str, server: str) -> str:
 
 def _hide_if_secret(text: str, *name: str) -> str:
     return _refer(text, *name) if _KNOWN_TOKEN.search(text) or _RANDOM_TEXT.fullmatch(text) else text
+
+
+def show_target(server: ServerEntry) -> str:
+    """The command line or address as it will be used, with a mask in place of each secret."""
+    hidden = hide_secrets(server)
+    known = names_in((server.url, server.command, *server.args))
+    words = (hidden.url,) if hidden.url else (hidden.command, *hidden.args)
+    masked = (REFERENCE.sub(lambda found: found[0] if found[1] in known else MASK, word) for word in words)
+    return " ".join(f"'{word}'" if not word or _BLANK.search(word) else word for word in masked)

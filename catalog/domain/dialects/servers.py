@@ -1,4 +1,4 @@
-"""The `mcpServers` section, which all dialects share."""
+"""One server of a config file, in the keys that all dialects share."""
 
 import re
 from collections.abc import Mapping
@@ -8,23 +8,22 @@ from urllib.parse import urlsplit
 from catalog.domain.choices import Kind, Transport
 from catalog.domain.connection import why_header_refused
 from catalog.domain.dialects.config import ServerEntry
-from catalog.domain.dialects.keys import name_keys, refuse_misspelt
+from catalog.domain.dialects.keys import fold_key, name_keys, refuse_misspelt
+from catalog.domain.dialects.shapes import Adapted
 from catalog.domain.limits import ADDRESS_CHARS, COMMAND_CHARS
 from catalog.domain.problems import Problems, join_place
-from catalog.domain.values import BadValueError, name_type, read_choice, read_flag, read_text, read_text_list
+from catalog.domain.values import BadValueError, read_choice, read_flag, read_text, read_text_list
 
+# By their letters alone: `streamable-http`, `streamable_http` and `streamableHttp` are one.
 _TRANSPORTS: Mapping[str, Transport] = {
     "stdio": Transport.STDIO,
     "http": Transport.HTTP,
-    "streamable-http": Transport.HTTP,
-    "streamable_http": Transport.HTTP,
-    "streamableHttp": Transport.HTTP,
+    "streamablehttp": Transport.HTTP,
+    "shttp": Transport.HTTP,
     "sse": Transport.SSE,
 }
 # Programs disagree on where the host of such an address ends.
 _ODD_IN_URL = re.compile(r"[\x00-\x20\x7f\\]")
-
-
 # With the twins in snake_case that `Problems.read_key` takes.
 _KNOWN_KEYS = (
     *("command", "args", "env", "url", "headers", "type", "transport"),
@@ -32,22 +31,31 @@ _KNOWN_KEYS = (
 )
 
 
-def parse_servers(value: object, problems: Problems) -> tuple[ServerEntry, ...]:
+def parse_server(name: str, adapted: Adapted, place: str, problems: Problems) -> ServerEntry:
     """Keys of other programs are ignored, see `find_ignored`; our keys in another spelling are refused."""
-    servers = problems.read_object("mcpServers", value)
-    parsed = (_parse_server(name, entry, problems) for name, entry in servers.items())
-    return tuple(server for server in parsed if server)
+    entry = adapted.entry
+
+    def at(key: str) -> str:
+        return join_place(place, adapted.spelled.get(key, key))
+
+    refuse_misspelt(entry, _KNOWN_KEYS, place, problems)
+    return ServerEntry(
+        name=name,
+        transport=_parse_transport(adapted, place, problems),
+        command=problems.read(at("command"), entry.get("command"), _read_command, ""),
+        args=problems.read(at("args"), entry.get("args") or [], read_text_list, ()),
+        env=_parse_texts(entry.get("env"), at("env"), problems),
+        url=problems.read(at("url"), entry.get("url"), _read_url, ""),
+        headers=_parse_headers(entry.get("headers"), at("headers"), problems),
+        defer_loading=parse_defer_loading(entry, place, problems),
+        kind=problems.read_key(place, entry, "kind", partial(read_choice, choices=Kind)),
+        enabled=parse_enabled(entry, place, problems),
+    )
 
 
-def find_ignored(value: object) -> dict[str, tuple[str, ...]]:
-    """The keys of each server that we do not read, by the server's name."""
-    entries = value.items() if isinstance(value, Mapping) else ()
-    unknown = {
-        name: name_keys(key for key in entry if key not in _KNOWN_KEYS)
-        for name, entry in entries
-        if isinstance(entry, Mapping)
-    }
-    return {name: keys for name, keys in unknown.items() if keys}
+def find_ignored(adapted: Adapted) -> tuple[str, ...]:
+    """The keys of a server that we do not read."""
+    return name_keys((*(key for key in adapted.entry if key not in _KNOWN_KEYS), *adapted.unread))
 
 
 def render_server(server: ServerEntry) -> dict[str, object]:
@@ -90,43 +98,25 @@ def parse_enabled(entry: Mapping[str, object], place: str, problems: Problems) -
     return enabled if disabled is None else not disabled
 
 
-def _parse_server(name: str, entry: object, problems: Problems) -> ServerEntry | None:
-    place = join_place("mcpServers", name)
-    if not isinstance(entry, Mapping):
-        problems.add(place, f"must be an object, not {name_type(entry)}")
-        return None
-    refuse_misspelt(entry, _KNOWN_KEYS, place, problems)
-    return ServerEntry(
-        name=name,
-        transport=_parse_transport(entry, place, problems),
-        command=problems.read(join_place(place, "command"), entry.get("command"), _read_command, ""),
-        args=problems.read(join_place(place, "args"), entry.get("args") or [], read_text_list, ()),
-        env=_parse_texts(entry, "env", place, problems),
-        url=problems.read(join_place(place, "url"), entry.get("url"), _read_url, ""),
-        headers=_parse_headers(entry, place, problems),
-        defer_loading=parse_defer_loading(entry, place, problems),
-        kind=problems.read_key(place, entry, "kind", partial(read_choice, choices=Kind)),
-        enabled=parse_enabled(entry, place, problems),
-    )
-
-
-def _parse_transport(entry: Mapping[str, object], place: str, problems: Problems) -> Transport:
+def _parse_transport(adapted: Adapted, place: str, problems: Problems) -> Transport:
+    entry = adapted.entry
     has_command, has_url = bool(entry.get("command")), bool(entry.get("url"))
     if has_command == has_url:
         problems.add(place, "needs a command or a url" if not has_command else "has both a command and a url")
     implied = Transport.HTTP if has_url else Transport.STDIO
-    key = "type" if "type" in entry else "transport"
-    given = problems.read(join_place(place, key), entry.get(key), _read_transport, None) or implied
+    key = "type" if entry.get("type") is not None else "transport"
+    at = join_place(place, adapted.spelled.get(key, key))
+    given = problems.read(at, entry.get(key), _read_transport, None) or implied
     if has_command not in {has_url, given == Transport.STDIO}:
-        problems.add(join_place(place, key), f"does not fit a {'command' if has_command else 'url'}")
+        problems.add(at, f"does not fit a {'command' if has_command else 'url'}")
     return given
 
 
 def _read_transport(value: object) -> Transport | None:
     if value is None:
         return None
-    if isinstance(value, str) and value in _TRANSPORTS:
-        return _TRANSPORTS[value]
+    if isinstance(value, str) and (found := _TRANSPORTS.get(fold_key(value))):
+        return found
     raise BadValueError("must be stdio, http or sse")
 
 
@@ -156,17 +146,16 @@ def _is_web_address(url: str) -> bool:
     return parts.scheme in {"http", "https"} and bool(parts.netloc)
 
 
-def _parse_headers(entry: Mapping[str, object], place: str, problems: Problems) -> dict[str, str]:
-    headers = _parse_texts(entry, "headers", place, problems)
+def _parse_headers(given: object, place: str, problems: Problems) -> dict[str, str]:
+    headers = _parse_texts(given, place, problems)
     for name in headers:
         if why := why_header_refused(name):
-            problems.add(join_place(join_place(place, "headers"), name), why)
+            problems.add(join_place(place, name), why)
     return headers
 
 
-def _parse_texts(entry: Mapping[str, object], key: str, place: str, problems: Problems) -> dict[str, str]:
-    below = join_place(place, key)
-    values = problems.read_object(below, entry.get(key))
+def _parse_texts(given: object, place: str, problems: Problems) -> dict[str, str]:
+    values = problems.read_object(place, given)
     return {
-        name: problems.read(join_place(below, name), value, read_text, "") for name, value in values.items()
+        name: problems.read(join_place(place, name), value, read_text, "") for name, value in values.items()
     }

@@ -109,6 +109,17 @@ def test_server_we_connect_to_is_not_overwritten(tmp_path: Path) -> None:
         load("live", json.dumps(TOOLS), tmp_path)
 
 
+def test_every_name_that_is_taken_is_told_at_once(tmp_path: Path) -> None:
+    for name in ("live", "other"):
+        make_server(name=name, transport="stdio", command="x")
+    lines = [{"server": name, "name": "t"} for name in ("free", "other", "live")]
+    with pytest.raises(
+        CommandError, match="2 of these are servers we connect to, not snapshots: live, other"
+    ):
+        load("-", "\n".join(map(json.dumps, lines)), tmp_path)
+    assert Server.objects.count() == 2
+
+
 def test_missing_file_is_said_in_words(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="No such file"):
         call_command("import_tools", "files", str(tmp_path / "none.json"))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.domain.choices import Kind, Mode, Ranker, ThresholdUnit, Transport
-from catalog.domain.dialects import Config, Dialect, ServerEntry, parse_config, render_config
+from catalog.domain.dialects import Dialect, ServerEntry, parse_config, read_config, render_config
 from catalog.domain.errors import InvalidInput
 from catalog.domain.policy import Policy
 from catalog.domain.server_names import why_name_refused
@@ -28,7 +28,8 @@ def parse_server(**entry: Any) -> ServerEntry:
 
 
 def test_without_a_mark_the_policy_stays_as_it_is() -> None:
-    assert parse_config({"mcpServers": {}, "env": {"OTHER": "1"}}) == Config((), None, None)
+    config = parse_config({"mcpServers": {"a": {"command": "x"}}, "env": {"OTHER": "1"}})
+    assert (config.policy_changes, config.dialect) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_mistakes_in_search_settings_have_their_places() -> None:
         ({"mcpServer": {}, "toolSearch": {}}, "mcpServer", "mcpServers"),
         ({"mcpServers": {}, "toolSerch": {}}, "toolSerch", "toolSearch"),
         ({"mcpServers": {}, "capabilites": ["tool_search"]}, "capabilites", "capabilities"),
-        ({"mcp_servers": {}, "toolSearch": {}}, "mcp_servers", "mcpServers"),
+        ({"mcp-servers": {}, "toolSearch": {}}, "mcp-servers", "mcpServers"),
         ({"mcpServers": {}, "toolsearch": {}}, "toolsearch", "toolSearch"),
         ({"env": {"enable_tool_search": "true"}}, "env.enable_tool_search", "ENABLE_TOOL_SEARCH"),
         (
@@ -139,8 +140,11 @@ def test_both_spellings_that_are_ours_are_read() -> None:
     ("document", "seen"),
     [
         ({}, "none"),
-        ({"servers": {"a": {"url": "https://a.test"}}, "inputs": []}, "servers, inputs"),
+        ({"servers": {}, "inputs": []}, "servers, inputs"),
         ({"context_servers": {}}, "context_servers"),
+        ({"mcpServers": {}}, "mcpServers"),
+        ({"toolSearch": None}, "toolSearch"),
+        ({"env": {"ENABLE_TOOL_SEARCH": None}}, "env"),
         ({"env": {"OTHER": "1"}}, "env"),
         ({"x" * 1000: 1}, "x" * 40),
         ({str(number): 1 for number in range(10_000)}, "0, 1, 2"),
@@ -149,15 +153,8 @@ def test_both_spellings_that_are_ours_are_read() -> None:
 def test_a_document_with_nothing_of_ours_is_refused_by_its_keys(document: object, seen: str) -> None:
     [message] = mistakes_of(document).values()
     assert f"seen: {seen}" in message
-    assert "mcpServers" in message
+    assert "context_servers (Zed)" in message
     assert len(message) < 1000
-
-
-@pytest.mark.parametrize(
-    "document", [{"mcpServers": {}}, {"toolSearch": None}, {"env": {"ENABLE_TOOL_SEARCH": None}}]
-)
-def test_a_document_of_ours_may_leave_everything_as_it_is(document: object) -> None:
-    assert parse_config(document) == Config((), None, None)
 
 
 def test_keys_of_other_programs_are_named_and_refuse_nothing() -> None:
@@ -176,11 +173,11 @@ def test_keys_of_other_programs_are_named_and_refuse_nothing() -> None:
     [
         {"capabilities": ["web_search", "file_search", "research"]},
         {"capabilities": ["tool_search", "tool_search_v2"]},
-        {"mcpServers": {}, "mcpServer": {}, "tools": [], "environment": {}},
+        {"mcpServers": {"a": {"command": "x"}}, "mcpServer": {}, "tools": [], "environment": {}},
     ],
 )
 def test_a_key_that_only_resembles_ours_or_stands_beside_it_is_another_programs(document: object) -> None:
-    assert parse_config(document).servers == ()
+    assert parse_config(document).refused == ()
 
 
 @pytest.mark.parametrize(
@@ -297,6 +294,22 @@ def test_a_mistake_has_its_place_and_shows_no_secret(entry: object, place: str) 
     mistakes = mistakes_of({"mcpServers": {"github": entry}})
     assert place in mistakes
     assert SECRET not in json.dumps(mistakes)
+
+
+def test_a_bad_server_leaves_the_others_alone() -> None:
+    config = read_config({"mcpServers": {"good": {"command": "x"}, "bad": {"command": 5}, "worse": []}})
+    assert [server.name for server in config.servers] == ["good"]
+    assert [(one.name, one.reason) for one in config.refused] == [
+        ("bad", "command: must be text, not a number"),
+        ("worse", "must be an object, not a list"),
+    ]
+    assert config.order == ("good", "bad", "worse")
+
+
+def test_a_dollar_of_our_own_documents_is_no_reference() -> None:
+    document = {"mcpServers": {"a": {"command": "x", "env": {"A": "$HOME"}}}}
+    assert parse_config(document).servers[0].env == {"A": "$HOME"}
+    assert read_config(document).servers[0].env == {"A": "${HOME}"}
 
 
 def test_nothing_secret_is_in_the_repr() -> None:

@@ -88,7 +88,7 @@ def test_a_setting_of_the_seeds_is_understood(
 
 def test_unset_is_always_on() -> None:
     """Seed 004: without the variable tool search is on."""
-    assert dialects.parse_config({"mcpServers": {}}).policy_changes is None
+    assert dialects.parse_config({"mcpServers": {"a": {"command": "x"}}}).policy_changes is None
     assert Policy().mode == Mode.ALWAYS
 
 

@@ -18,7 +18,7 @@ from catalog.domain import dialects
 from catalog.domain.dialects import Dialect
 from catalog.domain.errors import InvalidInput, NotAllowed, NotFound
 from catalog.models import Change, Job, Policy, Server
-from catalog.services import config, connections, servers, snapshots, undo
+from catalog.services import config, connections, import_plans, servers, snapshots, undo
 from tests.harness.rows import make_server
 
 pytestmark = pytest.mark.django_db
@@ -38,9 +38,15 @@ FILE: dict[str, object] = {
 }
 
 
-def load(document: object = FILE, *, actor: Actor = COMMAND_LINE, dry_run: bool = False) -> config.ImportPlan:
-    parsed = dialects.parse_config(document)
+def load(
+    document: object = FILE, *, actor: Actor = COMMAND_LINE, dry_run: bool = False
+) -> import_plans.ImportPlan:
+    parsed = dialects.read_config(document)
     return config.import_config(config=parsed, policy_slug="default", actor=actor, dry_run=dry_run)
+
+
+def refused_in(plan: import_plans.ImportPlan) -> dict[str, str]:
+    return {one.name: one.reason for one in plan.refused}
 
 
 class TestImport:
@@ -97,9 +103,19 @@ class TestImport:
 
 class TestWhoMayRunWhat:
     def test_only_admins_define_commands(self) -> None:
-        with pytest.raises(NotAllowed):
-            load(actor=Actor(label="editor", role=Role.EDITOR))
+        command = {"mcpServers": {"local": {"command": "x"}}}
+        with pytest.raises(InvalidInput, match=r"mcpServers.local.command: .* by admins only"):
+            load(command, actor=EDITOR)
         assert not Server.objects.exists()
+        (parsed,) = dialects.parse_config(command).servers
+        with pytest.raises(NotAllowed):
+            servers.store_entry(entry=parsed, actor=EDITOR)
+
+    def test_editor_takes_the_addresses_of_a_file_with_commands(self) -> None:
+        plan = load(actor=EDITOR)
+        assert plan.added == ("linear",)
+        assert "by admins only" in refused_in(plan)["github"]
+        assert [server.name for server in Server.objects.all()] == ["linear"]
 
     def test_editors_may_add_addresses(self) -> None:
         load(
@@ -110,12 +126,13 @@ class TestWhoMayRunWhat:
 
     def test_viewers_may_not_import(self) -> None:
         with pytest.raises(NotAllowed):
-            load({"mcpServers": {}}, actor=Actor(label="viewer", role=Role.VIEWER))
+            load(actor=Actor(label="viewer", role=Role.VIEWER))
 
     def test_commands_can_be_turned_off(self, settings: Settings) -> None:
         settings.STDIO_ENABLED = False
-        with pytest.raises(InvalidInput, match=r"mcpServers.github.command: commands are turned off"):
-            load()
+        plan = load()
+        assert plan.added == ("linear",)
+        assert "command: commands are turned off" in refused_in(plan)["github"]
 
     def test_command_of_before_stays_where_commands_are_turned_off(self, settings: Settings) -> None:
         load()
@@ -123,7 +140,7 @@ class TestWhoMayRunWhat:
         same: dict[str, Any] = {"command": "gh-mcp-server", "args": ["--token", CANARY]}
         github = {**same, "env": {"GITHUB_TOKEN": CANARY}, "deferLoading": True}
         assert load({"mcpServers": {"github": github}}).changed == ("github",)
-        with pytest.raises(NotAllowed):
+        with pytest.raises(InvalidInput, match="admins only"):
             load({"mcpServers": {"github": {**github, "deferLoading": False}}}, actor=EDITOR)
         for other in ({"args": ["--other"]}, {"command": "other-server"}, {"env": {"GITHUB_TOKEN": "x"}}):
             with pytest.raises(InvalidInput, match=r"github.*command.*turned off"):
@@ -131,8 +148,7 @@ class TestWhoMayRunWhat:
 
     def test_commands_can_be_limited_to_a_list(self, settings: Settings) -> None:
         settings.STDIO_COMMANDS = frozenset({"npx"})
-        with pytest.raises(InvalidInput, match="not among the commands allowed"):
-            load()
+        assert "not among the commands allowed" in refused_in(load(dry_run=True))["github"]
         settings.STDIO_COMMANDS = frozenset({"gh-mcp-server"})
         assert load().added == ("github", "linear")
 
@@ -452,9 +468,11 @@ class TestNames:
     def test_no_new_server_gets_one_that_cannot_be_addressed(self, dry_run: bool) -> None:
         entries = {name: {"url": "https://a.test"} for name in self.REFUSED}
         with pytest.raises(InvalidInput, match="named") as refused:
-            load({"mcpServers": {"good": {"url": "https://a.test"}, **entries}}, dry_run=dry_run)
+            load({"mcpServers": entries}, dry_run=dry_run)
         assert len(refused.value.errors) == len(self.REFUSED)
         assert not Server.objects.exists()
+        plan = load({"mcpServers": {"good": {"url": "https://a.test"}, **entries}}, dry_run=dry_run)
+        assert (plan.added, len(plan.refused)) == (("good",), len(self.REFUSED))
 
     @pytest.mark.parametrize("name", REFUSED)
     def test_no_new_snapshot_gets_one(self, name: str) -> None:

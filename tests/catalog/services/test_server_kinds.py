@@ -21,6 +21,7 @@ from catalog.models.changes import Subject
 from catalog.services import (
     approvals,
     config,
+    import_plans,
     policies,
     saved_queries,
     servers,
@@ -44,7 +45,7 @@ def names_of(server: str) -> set[str]:
     return set(Tool.objects.filter(server__name=server).values_list("qualified_name", flat=True))
 
 
-def import_document(document: dict[str, Any]) -> config.ImportPlan:
+def import_document(document: dict[str, Any]) -> import_plans.ImportPlan:
     return config.import_config(
         config=dialects.parse_config(document), policy_slug="default", actor=COMMAND_LINE
     )

@@ -159,6 +159,16 @@ def test_names_lead_to_what_changed() -> None:
     assert re.findall(r'<a class="name" href="([^"]+)"', page) == ["/servers/a/b/"]
 
 
+def test_import_of_many_servers_is_one_row_that_opens() -> None:
+    listed = {f"server-{number:03}": f"http https://s{number}.example/" for number in range(40)}
+    make_change(name="40 servers", subject=Subject.SERVER, action=Action.CREATED, after={"servers": listed})
+    response = signed_in(Role.VIEWER).get("/changes/")
+    assert "server-039" in visible_text(response)
+    assert "All 40 fields" in visible_text(response)
+    assert 'href="/servers/40 servers/"' not in text_of(response)
+    assert "/servers/40" not in text_of(response)
+
+
 class TestUndo:
     def test_is_offered_to_editors_where_it_can_be(self) -> None:
         undoable = make_change(before={"enabled": True}, after={"enabled": False})

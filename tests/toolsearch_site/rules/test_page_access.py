@@ -49,6 +49,7 @@ PAGES: dict[str, tuple[Least, Least]] = {
     "server_add": (EDITOR, NOBODY),
     "server_paste": (NOBODY, EDITOR),
     "server_create": (NOBODY, EDITOR),
+    "import_result": (VIEWER, NOBODY),
     "server_refresh": (VIEWER, EDITOR),
     "server_loading": (EDITOR, EDITOR),
     "server_enabled": (NOBODY, EDITOR),

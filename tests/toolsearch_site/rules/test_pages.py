@@ -40,6 +40,7 @@ PATHS = [
     "/policies/default/edit/",
     "/new-policy/",
     "/add-server/",
+    "/imported/?servers=1-9999",
     "/sessions/",
     "/console/",
     "/console/?q=script",
