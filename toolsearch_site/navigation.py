@@ -38,6 +38,7 @@ ENTRIES = (
     MenuEntry("Review", "review", "shield-check", "review", shortcut="r", count_route="review_count"),
     MenuEntry("Policies", "policy_list", "adjustments", "policies", shortcut="p"),
     MenuEntry("Sessions", "session_list", "messages", "sessions", shortcut="e"),
+    MenuEntry("Connect an agent", "connect", "player-play", "connect", shortcut="a"),
     MenuEntry("Test console", "console", "search", "console", shortcut="c"),
     MenuEntry("Models", "model_list", "cpu", "models", shortcut="m"),
     MenuEntry("Keys", "key_list", "key", "keys", least=Role.ADMIN, shortcut="k"),
@@ -56,6 +57,8 @@ def navigation(request: HttpRequest) -> dict[str, object]:
         "can_edit": role >= Role.EDITOR,
         "is_admin": role >= Role.ADMIN,
         "theme": chosen_theme(request),
+        # What error pages extend: the console with its menu for those who may use it.
+        "frame": "base.html" if role > Role.NONE else "alone.html",
     }
 
 

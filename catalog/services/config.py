@@ -75,7 +75,7 @@ def import_config(
 def add_servers(*, config: Config, policy_slug: str, actor: actors.Actor) -> ImportPlan:
     """Import servers whose names are all new. Raises Conflict where one is taken."""
     with lock_catalog():
-        taken = Server.objects.filter(name__in=[one.name for one in config.servers]).first()
+        taken = Server.objects.filter(name__in=[one.name for one in config.servers], demo=False).first()
         if taken is not None:
             raise Conflict(f"There is a server named {taken.name} already.")
         return import_config(config=config, policy_slug=policy_slug, actor=actor)
@@ -93,9 +93,7 @@ class _MadePlan:
 
 def _make_plan(config: Config, policy: Policy, actor: actors.Actor, left_out: Collection[str]) -> _MadePlan:
     servers.refuse_names({one.name: join_place("mcpServers", one.name) for one in config.servers})
-    known = {
-        server.name: server for server in Server.objects.filter(name__in=[one.name for one in config.servers])
-    }
+    known = _read_known(config)
     stored = {name: servers.try_read_entry(server) for name, server in known.items()}
     with_path = actor.role < Role.ADMIN
     merged = [
@@ -126,6 +124,15 @@ def _make_plan(config: Config, policy: Policy, actor: actors.Actor, left_out: Co
     return _MadePlan(plan, (*added, *changed), known, read)
 
 
+def _read_known(config: Config) -> dict[str, Server]:
+    """The servers that the file is about. A demo server is one only where the file's is the demo's too: else
+    it is replaced by a new one.
+    """
+    is_demo = {one.name: one.demo for one in config.servers}
+    found = Server.objects.filter(name__in=is_demo)
+    return {server.name: server for server in found if is_demo[server.name] or not server.demo}
+
+
 def _describe_read(policy: Policy, names: Sequence[str], known: Mapping[str, Server]) -> edits.EditedRow:
     versions: dict[str, object] = {
         f"server {name}": servers.version_of(known[name]) if name in known else "" for name in names
@@ -148,7 +155,8 @@ def _fill_in(entry: ServerEntry, known: Server | None) -> ServerEntry:
     """Fields that the file leaves out keep their values or take defaults."""
     kind = entry.kind or (Kind(known.kind) if known else Kind.MCP)
     was_enabled = known.enabled if known else True
-    return replace(entry, kind=kind, enabled=was_enabled if entry.enabled is None else entry.enabled)
+    enabled = was_enabled if entry.enabled is None else entry.enabled
+    return replace(entry, kind=kind, enabled=enabled, demo=known.demo if known else entry.demo)
 
 
 def _store(entry: ServerEntry, known: Server | None, actor: actors.Actor) -> None:

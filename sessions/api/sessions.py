@@ -42,7 +42,7 @@ def _find_searched(request: HttpRequest) -> OwnSession:
         return find_own_session(prefix, session_id, now=timezone.now())
 
     found = admit(read_bearer(request), find)
-    key_uses.enqueue(found.key_id)
+    key_uses.enqueue(found.key_id, request.META)
     if found.reading is not None:
         write_behind.enqueue_seen(session_id)
     return found
