@@ -51,6 +51,7 @@ SERVER_EXAMPLE: dict[str, Any] = {
     "kind": "mcp",
     "transport": "http",
     "enabled": True,
+    "demo": False,
     "description": "Issues, pull requests and code.",
     "deferLoading": None,
     "status": "ok",
@@ -158,6 +159,7 @@ class ServerOut(Schema):
     kind: Kind
     transport: Transport
     enabled: bool
+    demo: bool = Field(description="Whether it came with the demo catalog.")
     description: str
     deferLoading: bool | None  # noqa: N815
     status: Status
@@ -192,7 +194,9 @@ class ServerFieldsIn(AddressIn):
     `settings` holds the same fields of the address as an answer shows them.
     """
 
-    read_only = frozenset({"address", "description", "status", "tokens", "last_refreshed_at", "last_error"})
+    read_only = frozenset(
+        {"address", "demo", "description", "status", "tokens", "last_refreshed_at", "last_error"}
+    )
 
     kind: Choice[Kind] | None = Field(None, description="Part of its tools' names. `mcp` where not given.")
     transport: Choice[Transport] | None = None

@@ -5,6 +5,7 @@ from django.urls import path
 from catalog.views import (
     bulk,
     changes,
+    demo,
     exports,
     keys,
     models,
@@ -33,6 +34,8 @@ urlpatterns = [
     path("servers/<path:name>/interval/", server_editing.server_interval, name="server_interval"),
     path("servers/<path:name>/delete/", server_editing.server_delete, name="server_delete"),
     path("servers/<path:name>/", servers.server_detail, name="server_detail"),
+    path("demo/enabled/", demo.demo_enabled, name="demo_enabled"),
+    path("demo/remove/", demo.demo_remove, name="demo_remove"),
     path("tools/", tools.tool_list, name="tool_list"),
     path("tools.csv", exports.tools_csv, name="tools_csv"),
     path("tools.json", exports.tools_json, name="tools_json"),

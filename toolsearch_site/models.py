@@ -1,5 +1,6 @@
-"""Tables shared by all nodes: heartbeats, leases and sign-in attempts."""
+"""Tables shared by all nodes: heartbeats, leases and sign-in attempts; and what people dismissed."""
 
+from django.conf import settings
 from django.db import models
 
 
@@ -50,3 +51,16 @@ class SignInCount(models.Model):
 
     def __str__(self) -> str:
         return f"{self.attempts} until {self.ends_at:%H:%M:%S}"
+
+
+class DismissedStep(models.Model):
+    """A first step that a person wants to see no more. It is theirs alone: others still see it."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    step = models.CharField(max_length=20)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "step"], name="step_is_dismissed_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user_id} {self.step}"

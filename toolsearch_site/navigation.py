@@ -42,6 +42,7 @@ ENTRIES = (
     MenuEntry("Review", "review", "shield-check", "review", shortcut="r", count_route="review_count"),
     MenuEntry("Policies", "policy_list", "adjustments", "policies", shortcut="p"),
     MenuEntry("Sessions", "session_list", "messages", "sessions", shortcut="e"),
+    MenuEntry("Connect an agent", "connect", "player-play", "connect", shortcut="a"),
     MenuEntry("Test console", "console", "search", "console", shortcut="c"),
     MenuEntry("Models", "model_list", "cpu", "models", shortcut="m"),
     MenuEntry("Keys", "key_list", "key", "keys", least=Role.ADMIN, shortcut="k"),
@@ -61,6 +62,8 @@ def navigation(request: HttpRequest) -> dict[str, object]:
         "is_admin": role >= Role.ADMIN,
         "theme": chosen_theme(request),
         "priced": SimpleLazyObject(partial(choose_prices, request.COOKIES.get(PRICED_MODEL_COOKIE, ""))),
+        # What error pages extend: the console with its menu for those who may use it.
+        "frame": "base.html" if role > Role.NONE else "alone.html",
     }
 
 

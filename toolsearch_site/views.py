@@ -3,19 +3,20 @@
 import sys
 from dataclasses import asdict
 
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 from django.views.defaults import server_error as plain_server_error
 
-from catalog.access.actors import SYSTEM
 from catalog.access.roles import Role, role_of, role_required
 from catalog.console.pages import render_page, wants_part
 from catalog.console.seen import NOTHING_NEW, has_seen
 from catalog.selectors import (
     changes,
+    demo,
     health,
     policies,
     saved_queries,
@@ -26,35 +27,49 @@ from catalog.selectors import (
 )
 from sessions.domain.activity_chart import Period
 from sessions.offers import costs
+from sessions.offers.versions import read_versions
 from sessions.selectors import activity
+from sessions.selectors.stamps import stamp_of
 from toolsearch_site.edge.unavailable import answer_outage, is_outage
+from toolsearch_site.first_steps import Step, dismiss_step, read_steps
 
 
 @require_GET
 @role_required(Role.VIEWER)
 def overview(request: HttpRequest) -> HttpResponse:
-    """The overview. Its part holds what changes: sums, health, servers that need attention."""
+    """The overview. Its part holds what changes: sums, health, servers that need attention; and the first
+    steps, the map and the tables where they have changed since the stamp that the page shows.
+    """
     sums = totals.read_totals()
     policy = policies.choose_policy(request.GET.get("policy", ""))
+    user = request.user
+    assert isinstance(user, User)
+    cost, steps, demo_state = costs.read_cost(policy, sums), read_steps(user), demo.read_demo()
+    versions = read_versions(policy.pk) if policy else None
+    stamp = stamp_of(sums, cost, steps, demo_state, versions)
     context: dict[str, object] = {
         "totals": sums,
         "policy": policy,
-        "cost": costs.read_cost(policy, sums),
+        "cost": cost,
+        "stamp": stamp,
         "health": health.read_health(),
         "troubled": servers.servers_needing_attention(now=timezone.now()),
         "changes": changes.recent_changes(with_keys=role_of(request.user) >= Role.ADMIN),
         "saved_counts": saved_queries.count_saved(),
     }
-    if not wants_part(request):
+    is_part = wants_part(request)
+    if not is_part or request.GET.get("seen") != stamp:
         tokens = token_map.read_token_map(sums, policy)
         context |= {
-            "policy_slugs": policies.policy_slugs(),
+            "has_news": True,
             "token_map": tokens,
             "areas": [asdict(area) for area in tokens.areas],
             "largest": tools.largest_tools(),
-            "is_new": not servers.has_servers_beside(SYSTEM.label),
-            **_describe(_read_activity(request)),
+            "steps": steps,
+            "demo": demo_state,
         }
+    if not is_part:
+        context |= {"policy_slugs": policies.policy_slugs(), **_describe(_read_activity(request))}
     page, part = "toolsearch_site/overview.html", "toolsearch_site/_overview_live.html"
     return render_page(request, page, part, context)
 
@@ -65,6 +80,16 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if error is not None and is_outage(error):
         return answer_outage(request, error)
     return plain_server_error(request)
+
+
+@require_POST
+@role_required(Role.VIEWER)
+def step_dismiss(request: HttpRequest) -> HttpResponse:
+    """Dismiss a first step for the person who asks."""
+    asked = request.POST.get("step", "")
+    if asked in set(Step) and isinstance(request.user, User):
+        dismiss_step(request.user, Step(asked))
+    return redirect("overview")
 
 
 @require_GET

@@ -51,7 +51,7 @@ class Caller:
         return policy
 
 
-def identify(text: str) -> Caller | None:
+def identify(text: str, environ: Mapping[str, Any]) -> Caller | None:
     """Who calls with this key, if it is in force; counts the request and notes the use.
 
     Raises TooManyRequests past the key's limit.
@@ -60,7 +60,7 @@ def identify(text: str) -> Caller | None:
     if key is None:
         return None
     rates.count_request(key_id=key.id, limit_per_minute=key.rate_limit_per_minute)
-    key_uses.enqueue(key.id)
+    key_uses.enqueue(key.id, environ)
     is_admin = key.scope == Scope.ADMIN
     actor = Actor(label=f"key {key.name} #{key.id}", role=Role.ADMIN if is_admin else Role.NONE)
     return Caller(actor=actor, key_id=key.id, policy_id=key.policy_id, is_admin=is_admin)
@@ -88,7 +88,7 @@ class KeyCheck:
         return found
 
     def _find_caller(self, request: HttpRequest) -> Caller:
-        caller = identify(read_bearer(request))
+        caller = identify(read_bearer(request), request.META)
         if caller is None:
             raise NotAuthenticated
         if self._for_admins and not caller.is_admin:

@@ -73,6 +73,7 @@ def create_server(request: HttpRequest, wanted: ServerIn) -> Status[ServerOut]:
     caller = caller_of(request)
     prepared = _prepare(caller, wanted.name, wanted)
     with lock_catalog():
+        servers.replace_demo_server(wanted.name)
         if Server.objects.filter(name=wanted.name).exists():
             raise Conflict(f"There is a server named {wanted.name} already.")
         return Status(201, _store(caller, wanted.name, wanted, prepared))
@@ -127,6 +128,7 @@ def make_server_out(found: ServerWithSizes, caller: Caller) -> ServerOut:
         kind=Kind(server.kind),
         transport=Transport(server.transport),
         enabled=server.enabled,
+        demo=server.demo,
         description=server.description,
         deferLoading=server.defer_loading,
         status=server.status,
@@ -230,5 +232,7 @@ def _store_address(caller: Caller, name: str, sent: dict[str, Any]) -> None:
 
 
 def _known_entry(name: str) -> dict[str, Any]:
+    """With another address a server of the demo is somebody's own."""
     server = Server.objects.filter(name=name).first()
-    return render_server(hide_secrets(servers.read_entry(server))) if server else {}
+    entry = render_server(hide_secrets(servers.read_entry(server))) if server else {}
+    return {field: value for field, value in entry.items() if field != "demo"}

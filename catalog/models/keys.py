@@ -9,6 +9,9 @@ from django.db.models import Q
 from catalog.models.constraints import one_of
 from catalog.models.policies import Policy
 
+MAX_CLIENT_CHARS = 100
+MAX_CALL_CHARS = 100
+
 
 class Scope(models.TextChoices):
     AGENT = "agent", "Agent"
@@ -39,6 +42,12 @@ class ApiKey(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)
+    last_client = models.CharField(
+        max_length=MAX_CLIENT_CHARS, blank=True, default="", db_default="", help_text="As it named itself."
+    )
+    last_call = models.CharField(
+        max_length=MAX_CALL_CHARS, blank=True, default="", db_default="", help_text="Method and path, no ids."
+    )
 
     objects = ApiKeyQuerySet.as_manager()
 

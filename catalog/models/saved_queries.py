@@ -14,6 +14,9 @@ class SavedQuery(models.Model):
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="saved_queries")
     query = models.CharField(max_length=QUERY_CHARS)
     expected = models.JSONField(help_text="Qualified names of the tools that it should find.")
+    demo = models.BooleanField(
+        default=False, db_default=False, help_text="Came with the demo, and goes with it."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

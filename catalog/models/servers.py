@@ -39,6 +39,9 @@ class Server(models.Model):
     transport = models.CharField(max_length=8, choices=labelled(Transport))
     enabled = models.BooleanField(default=True)
     defer_loading = models.BooleanField(null=True, blank=True)
+    demo = models.BooleanField(
+        default=False, db_default=False, help_text="Came with the demo, and goes with it."
+    )
 
     command = models.CharField(max_length=1000, blank=True)
     url = models.CharField(

@@ -17,6 +17,7 @@ _FIELDS = (
     "hidden",
     "gone_at",
     "server__name",
+    "server__demo",
 )
 
 
@@ -36,6 +37,7 @@ class ExportRow:
     decision: str
     reason: str
     tags: tuple[str, ...]
+    demo: bool
 
 
 def export_rows(wanted: ToolFilter) -> Iterator[ExportRow]:
@@ -64,4 +66,5 @@ def export_rows(wanted: ToolFilter) -> Iterator[ExportRow]:
             decision=decision,
             reason=reason,
             tags=tuple(tags.get(tool.pk, ())),
+            demo=tool.server.demo,
         )

@@ -1,14 +1,15 @@
 """Saved queries for pages: passing, failing, and changed since the run before."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery
 
 from catalog.domain.errors import NotFound
-from catalog.models import CatalogVersion, Change, Policy, SavedQuery, SavedResult, SavedRun
+from catalog.models import CatalogVersion, Change, Policy, SavedQuery, SavedResult, SavedRun, Server
 from catalog.models.changes import Subject
 from catalog.selectors.changes import ChangeRow, list_differences
 
@@ -41,18 +42,21 @@ class ExpectedTool:
 
 @dataclass(frozen=True, slots=True)
 class SavedRow:
-    """`passed` is None for a query that has not been run yet."""
+    """`passed` is None for a query that has not been run yet, and for one that rests."""
 
     saved: SavedQuery
     passed: bool | None
     expected: list[ExpectedTool]
     trend: ResultTrend
     last_passed_at: datetime | None
+    is_resting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SavedSet:
-    """The saved queries of one policy, failing ones first. `changes` were made between the two runs."""
+    """The saved queries of one policy, failing ones first, resting ones last. `changes` were made between
+    the two runs.
+    """
 
     policy: Policy
     rows: list[SavedRow]
@@ -94,6 +98,15 @@ class SavedCounts:
     failing: int
 
 
+def are_run(relation: str = "") -> Q:
+    """The queries that are run. Those of the demo rest while each of its servers is disabled or gone."""
+    return Q(**{f"{relation}demo__in": [False, True] if _is_demo_shown() else [False]})
+
+
+def _is_demo_shown() -> bool:
+    return Server.objects.filter(demo=True, enabled=True).exists()
+
+
 def stale_policies() -> "QuerySet[Policy]":
     """Policies with saved queries and no run of the current catalog, settings and queries."""
     fresh = SavedRun.objects.filter(
@@ -101,14 +114,23 @@ def stale_policies() -> "QuerySet[Policy]":
         catalog_version__gte=CatalogVersion.current(),
         policy_version=OuterRef("version"),
     )
-    asked = Policy.objects.annotate(saved_count=Count("saved_queries")).filter(saved_count__gt=0)
-    return asked.annotate(run_count=Subquery(fresh.values("queries")[:1])).exclude(
-        Q(run_count=F("saved_count")) & Q(run_count__isnull=False)
+    with_runs: QuerySet[Any] = _policies_with_queries().annotate(
+        run_count=Subquery(fresh.values("queries")[:1])
     )
+    return with_runs.exclude(Q(run_count=F("saved_count")) & Q(run_count__isnull=False))
+
+
+def _policies_with_queries() -> "QuerySet[Any]":
+    """Policies with queries that are run, each with their `saved_count`."""
+    counted = Count("saved_queries", filter=are_run("saved_queries__"))
+    return Policy.objects.annotate(saved_count=counted).filter(saved_count__gt=0)
 
 
 def read_set(policy: Policy) -> SavedSet:
-    saved = list(SavedQuery.objects.filter(policy=policy).order_by("query"))
+    queries = list(SavedQuery.objects.filter(policy=policy).order_by("query"))
+    of_demo = [one for one in queries if one.demo]
+    resting = of_demo if of_demo and not _is_demo_shown() else []
+    saved = [one for one in queries if one not in resting]
     runs = list(policy.saved_runs.order_by("-at", "-pk")[:2])
     run, previous = (*runs, None, None)[:2]
     results = _results_of(runs)
@@ -116,7 +138,10 @@ def read_set(policy: Policy) -> SavedSet:
     last_passed = _last_passed([row.saved for row in rows if row.passed is False])
     return SavedSet(
         policy=policy,
-        rows=sorted((_with_time(row, last_passed) for row in rows), key=_failing_first),
+        rows=[
+            *sorted((_with_time(row, last_passed) for row in rows), key=_failing_first),
+            *(replace(_row(one, {}, {}), is_resting=True) for one in resting),
+        ],
         run=run,
         previous=previous,
         is_stale=bool(saved) and not _is_present(run, policy, len(saved)),
@@ -128,8 +153,7 @@ def sets_in_brief() -> list[SetBrief]:
     """Every policy that has saved queries; `failing` is None for one that has never run."""
     latest = SavedRun.objects.filter(policy=OuterRef("pk")).order_by("-at", "-pk")
     policies = (
-        Policy.objects.annotate(saved_count=Count("saved_queries"))
-        .filter(saved_count__gt=0)
+        _policies_with_queries()
         .annotate(failing=Subquery(latest.annotate(rest=F("queries") - F("passed")).values("rest")[:1]))
         .order_by("slug")
         .values_list("slug", "saved_count", "failing")

@@ -13,8 +13,7 @@ from catalog.console.paging import Page, cut_page
 from catalog.domain.errors import NotFound
 from catalog.domain.server_names import read_server_number
 from catalog.domain.sizes import split_tokens, tokens_of
-from catalog.models import Change, Job, RefreshRun, Server, ToolRevision
-from catalog.models.changes import Action, Subject
+from catalog.models import Job, RefreshRun, Server, ToolRevision
 from catalog.models.jobs import JobKind
 from catalog.selectors.totals import CatalogTotals, read_totals
 
@@ -150,12 +149,6 @@ def servers_needing_attention(*, now: datetime) -> list[Server]:
     is_forgotten = Q(last_refreshed_at=None, created_at__lt=now - FIRST_REFRESH_WITHIN)
     troubled = Server.objects.filter(Q(failures__gt=0) | is_forgotten, enabled=True)
     return list(troubled.order_by("-failures", "name")[:ATTENTION_ROWS])
-
-
-def has_servers_beside(maker: str) -> bool:
-    """Whether anybody but this maker has added a server; the program itself adds the demo."""
-    added = Change.objects.filter(subject=Subject.SERVER, action=Action.CREATED)
-    return added.exclude(actor=maker).exists()
 
 
 def _being_refreshed(servers: Iterable[Server]) -> set[int]:

@@ -64,7 +64,7 @@ def import_config(
 def add_servers(*, config: Config, policy_slug: str, actor: actors.Actor) -> ImportPlan:
     """Import servers whose names are all new. Raises Conflict where one is taken."""
     with lock_catalog():
-        taken = Server.objects.filter(name__in=[one.name for one in config.servers]).first()
+        taken = Server.objects.filter(name__in=[one.name for one in config.servers], demo=False).first()
         if taken is not None:
             raise Conflict(f"There is a server named {taken.name} already.")
         return import_config(config=config, policy_slug=policy_slug, actor=actor)

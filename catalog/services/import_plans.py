@@ -132,7 +132,7 @@ def make_plan(
     actors.require(actor, Role.EDITOR)
     bad_names = servers.find_refused_names(one.name for one in config.servers)
     names = [one.name for one in config.servers if one.name not in bad_names]
-    known = {server.name: server for server in Server.objects.filter(name__in=names)}
+    known = _find_known(config, names)
     stored = {name: servers.try_read_entry(server) for name, server in known.items()}
     judged = {
         entry.name: _judge(entry, known.get(entry.name), stored.get(entry.name), actor, left_out)
@@ -166,6 +166,15 @@ def make_plan(
         version=edits.encode_version(read.present),
     )
     return MadePlan(plan, (*added, *changed), tuple(refused), known, read)
+
+
+def _find_known(config: Config, names: Collection[str]) -> dict[str, Server]:
+    """The servers that the file is about. A demo server is one only where the file's is the demo's too: else
+    it is replaced by a new one.
+    """
+    is_demo = {one.name: one.demo for one in config.servers}
+    found = Server.objects.filter(name__in=names)
+    return {server.name: server for server in found if is_demo[server.name] or not server.demo}
 
 
 def _judge(
@@ -337,7 +346,8 @@ def fill_in(entry: ServerEntry, known: Server | None) -> ServerEntry:
     """Fields that the file leaves out keep their values or take defaults."""
     kind = entry.kind or (Kind(known.kind) if known else Kind.MCP)
     was_enabled = known.enabled if known else True
-    return replace(entry, kind=kind, enabled=was_enabled if entry.enabled is None else entry.enabled)
+    enabled = was_enabled if entry.enabled is None else entry.enabled
+    return replace(entry, kind=kind, enabled=enabled, demo=known.demo if known else entry.demo)
 
 
 def keep_secrets(

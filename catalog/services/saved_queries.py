@@ -43,9 +43,10 @@ def save_query(
     expected: Sequence[str],
     actor: actors.Actor,
     precondition: edits.Precondition | None = None,
+    demo: bool = False,
 ) -> SavedQuery:
     """Save a query, or change what a saved one should find. Tools are given by qualified or own name, and
-    cannot be renamed meanwhile.
+    cannot be renamed meanwhile. A query of the demo that is changed is the demo's no more.
 
     Raises InvalidInput for a query that cannot be parsed and for unknown tools, Conflict when the policy has
     as many as it may, OutdatedEdit when it was saved with other tools since it was read.
@@ -60,9 +61,9 @@ def save_query(
         raise Conflict(f"a policy has at most {MOST_SAVED} saved queries")
     before = {} if known is None else _fields_of(known)
     saved = known or SavedQuery(policy=policy, query=text)
-    saved.expected = names
-    if _fields_of(saved) == before:
+    if known is not None and names == known.expected:
         return saved
+    saved.expected, saved.demo = names, demo
     _store(saved)
     changes.record_change(
         actor=actor,
@@ -98,7 +99,11 @@ def restore_query(*, change: Change, actor: actors.Actor) -> SavedQuery:
     if SavedQuery.objects.filter(policy=policy, query=change.before["query"]).exists():
         raise Conflict("the query has been saved again since")
     return save_query(
-        policy=policy, query=change.before["query"], expected=change.before["expected"], actor=actor
+        policy=policy,
+        query=change.before["query"],
+        expected=change.before["expected"],
+        actor=actor,
+        demo=change.before.get("demo", False),
     )
 
 
@@ -146,4 +151,5 @@ def _expected_of(saved: SavedQuery | None) -> list[str]:
 
 
 def _fields_of(saved: SavedQuery) -> dict[str, object]:
-    return {"policy": saved.policy.slug, "query": saved.query, "expected": list(saved.expected)}
+    demo: dict[str, object] = {"demo": True} if saved.demo else {}
+    return {"policy": saved.policy.slug, "query": saved.query, "expected": list(saved.expected), **demo}

@@ -13,7 +13,7 @@ from catalog.search.evaluation import Quality
 from catalog.search.request import Visible
 from catalog.selectors import search
 from catalog.selectors.decisions import count_behind
-from catalog.selectors.saved_queries import PASS_WITHIN, stale_policies
+from catalog.selectors.saved_queries import PASS_WITHIN, are_run, stale_policies
 from catalog.services import jobs, reindex
 
 LOOKED_AT = 50  # ranks past the first five are shown, not counted
@@ -54,7 +54,7 @@ def run_policy(policy: Policy) -> SavedRun | None:
     policy = Policy.objects.get(pk=policy.pk)
     # Read before the search: what moves meanwhile leaves the run stale, and it is made again.
     decided = DecidedList.objects.filter(policy=policy, policy_version__gt=0).first()
-    saved = list(policy.saved_queries.all())
+    saved = list(policy.saved_queries.filter(are_run()))
     if decided is None or not saved:
         return None
     shown, ids = search.read_shown(policy), _read_ids(saved)

@@ -42,6 +42,7 @@ def read_entry(server: Server) -> ServerEntry:
         defer_loading=server.defer_loading,
         kind=Kind(server.kind),
         enabled=server.enabled,
+        demo=server.demo,
     )
 
 
@@ -116,10 +117,13 @@ def _check_references(entry: ServerEntry, stored: ServerEntry | None, actor: act
 def store_entry(*, entry: ServerEntry, actor: actors.Actor, is_recorded: bool = True) -> Server:
     """Add the server or change its address, and request a refresh unless it is disabled.
 
-    A snapshot server of that name becomes a connected one. An existing server's kind and `enabled` stay.
-    Whoever records many servers in one change takes `is_recorded` away.
+    A snapshot server of that name becomes a connected one. An existing server's kind and `enabled` stay. A
+    demo server of that name is replaced by a new one, unless the entry is the demo's own. Whoever records
+    many servers in one change takes `is_recorded` away.
     """
     refuse_names({entry.name: join_place("mcpServers", entry.name)})
+    if not entry.demo:
+        replace_demo_server(entry.name)
     server = Server.objects.select_for_update().filter(name=entry.name).first()
     check_entry(entry=entry, server=server, actor=actor)
     before = describe_server(server) if server else None
@@ -136,6 +140,7 @@ def store_entry(*, entry: ServerEntry, actor: actors.Actor, is_recorded: bool = 
             url=connections.shown_url(entry.url, entry.name),
             kind=entry.kind or Kind.MCP,
             enabled=entry.enabled is not False,
+            demo=entry.demo,
         )
     connections.write_connection(server, connection)
     server.defer_loading = entry.defer_loading
@@ -257,13 +262,27 @@ def delete_server(*, server: Server, actor: actors.Actor) -> Change:
     actors.require(actor, Role.ADMIN)
     row = Server.objects.select_for_update().get(pk=server.pk)
     before = describe_server(row)
+    _delete_row(row)
+    return changes.record_change(
+        actor=actor, subject=Subject.SERVER, name=row.name, action=Action.DELETED, before=before
+    )
+
+
+def replace_demo_server(name: str) -> None:
+    """Delete the demo server of this name, if there is one, for a server of somebody's own.
+
+    Call with the catalog locked, in the transaction that adds the other and records it.
+    """
+    row = Server.objects.select_for_update().filter(name=name, demo=True).first()
+    if row is not None:
+        _delete_row(row)
+
+
+def _delete_row(row: Server) -> None:
     decisions.take_out_server(row)
     row.delete()
     CatalogVersion.advance()
     derived_state.request_all()
-    return changes.record_change(
-        actor=actor, subject=Subject.SERVER, name=row.name, action=Action.DELETED, before=before
-    )
 
 
 def version_of(server: Server) -> str:

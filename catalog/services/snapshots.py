@@ -15,7 +15,7 @@ from catalog.domain.definitions import ANY_OBJECT, Definition
 from catalog.domain.errors import Conflict
 from catalog.models import Server
 from catalog.models.changes import Action, Subject
-from catalog.services import changes, derived_state, servers, tools
+from catalog.services import changes, demo, derived_state, servers, tools
 from catalog.services.catalog_lock import lock_catalog
 
 NAMED_TAKEN = 1_000  # of names that are taken, all that anybody would look at
@@ -77,6 +77,7 @@ def store_snapshots(
     imported = [_store_one(one, actor, kind) for one in prepared]
     if any(one.stored.touched for one in imported):
         derived_state.request_all()
+    demo.give_way(added=sum(len(one.stored.added) for one in imported))
     return imported
 
 
@@ -124,6 +125,7 @@ def _complete(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_or_create(name: str, actor: actors.Actor, kind: Kind) -> Server:
+    servers.replace_demo_server(name)
     server, is_new = Server.objects.get_or_create(
         name=name, defaults={"transport": Transport.SNAPSHOT, "kind": kind}
     )

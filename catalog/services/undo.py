@@ -14,6 +14,7 @@ from catalog.services import (
     approvals,
     bulk,
     changes,
+    demo,
     model_support,
     policies,
     saved_queries,
@@ -60,6 +61,8 @@ def _find_undo(change: Change) -> Undo | None:
         return _undo_model
     if change.subject == Subject.QUERY and change.action == Action.DELETED:
         return _undo_saved_query
+    if demo.is_of_demo(change):
+        return _undo_demo
     return _find_undo_of_settings(change)
 
 
@@ -123,6 +126,13 @@ def _undo_bulk(change: Change, actor: actors.Actor) -> str:
     restored = bulk.restore_tools(change=change, actor=actor)
     if restored is None:
         raise Conflict("every one of these tools has changed since")
+    return restored.name
+
+
+def _undo_demo(change: Change, actor: actors.Actor) -> str:
+    restored = demo.restore_demo(change=change, actor=actor)
+    if restored is None:
+        raise Conflict("every one of these servers has changed since")
     return restored.name
 
 

@@ -1,8 +1,9 @@
-"""Pages of API keys, for admins only. A new key's text is in one response and nowhere else."""
+"""Pages of API keys, for admins only. A new key's text is shown once, by the page that connects an agent."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -13,13 +14,14 @@ from catalog.forms.keys import KeyForm
 from catalog.models import Scope
 from catalog.selectors.keys import find_key, keys_for_table
 from catalog.services import keys
+from catalog.views.new_keys import keep_new_key
 
 
 @never_cache
 @require_http_methods(["GET", "POST"])
 @role_required(Role.ADMIN)
 def key_list(request: HttpRequest) -> HttpResponse:
-    """GET lists the keys; POST creates one and shows it once."""
+    """GET lists the keys; POST creates one and leads to the page that shows it once."""
     if request.method != "POST":
         return _show_keys(request, KeyForm())
     form = KeyForm(request.POST)
@@ -34,8 +36,8 @@ def key_list(request: HttpRequest) -> HttpResponse:
         rate_limit_per_minute=form.cleaned_data["rate_limit_per_minute"],
         max_sessions=form.cleaned_data["max_sessions"],
     )
-    context = {"new_key": new_key, "address": request.build_absolute_uri("/api/v1")}
-    return render(request, "catalog/key_created.html", context, status=201)
+    keep_new_key(request, new_key)
+    return redirect(reverse("connect", query={"key": new_key.key.pk}))
 
 
 @require_POST

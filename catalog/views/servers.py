@@ -15,7 +15,7 @@ from catalog.forms.filters import ServerFilterForm
 from catalog.forms.servers import IntervalForm
 from catalog.models import Server
 from catalog.models.jobs import JobState
-from catalog.selectors import policies, refresh_log, server_marks, servers, tools
+from catalog.selectors import demo, policies, refresh_log, server_marks, servers, tools
 from catalog.services import refresh
 from catalog.services import servers as server_services
 from catalog.views.edit_conflicts import version_in
@@ -42,6 +42,7 @@ def server_list(request: HttpRequest) -> HttpResponse:
         "is_reversed": form.is_reversed,
         "is_filtered": bool(form.value("q")),
         "came_from": "list",
+        "demo": None if wants_part(request) else demo.read_demo(),
     }
     return render_page(request, "catalog/server_list.html", "catalog/_server_table.html", context)
 

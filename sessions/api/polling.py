@@ -5,9 +5,9 @@ pieces, and compressed where the caller accepts it.
 """
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
@@ -59,7 +59,7 @@ def poll_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
     poll = admit(read_bearer(request), find)
     if poll.policy_id is None:
         raise NotFound("There is no such session.")
-    key_uses.enqueue(poll.key_id)
+    key_uses.enqueue(poll.key_id, request.META)
     write_behind.enqueue_seen(session_id)
     form = _read_form(request, poll)
     offer = offer_cache.offer_of_policy(poll.policy_id, poll.versions)
@@ -82,7 +82,7 @@ def poll_policy(request: HttpRequest, slug: str) -> HttpResponse:
     poll = admit(read_bearer(request), find)
     if poll.policy_id is None:
         raise NotFound(f"There is no policy named {slug}.")
-    key_uses.enqueue(poll.key_id)
+    key_uses.enqueue(poll.key_id, request.META)
     form = _read_form(request, poll)
     offer = offer_cache.offer_of_policy(poll.policy_id, poll.versions)
     tag = f'W/"{offer.digest}-{offer.version}-{form.key}"'
@@ -94,7 +94,7 @@ def poll_policy(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-def is_still_valid(basis: NotModifiedBasis, *, key_text: str) -> bool:
+def is_still_valid(basis: NotModifiedBasis, *, key_text: str, environ: Mapping[str, Any]) -> bool:
     """Whether the key is still valid and the versions are those of before. Records the key's use, as the view
     does.
     """
@@ -106,7 +106,7 @@ def is_still_valid(basis: NotModifiedBasis, *, key_text: str) -> bool:
             return False
     except ToolSearchError:  # the view reports it
         return False
-    key_uses.enqueue(poll.key_id)
+    key_uses.enqueue(poll.key_id, environ)
     if basis.session_id is not None:
         write_behind.enqueue_seen(basis.session_id)
     return True

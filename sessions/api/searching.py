@@ -22,7 +22,7 @@ def search_session(request: HttpRequest, session_id: uuid.UUID) -> HttpResponse:
         return find_own_session(prefix, session_id, now=timezone.now())
 
     found = admit(read_bearer(request), find)
-    key_uses.enqueue(found.key_id)
+    key_uses.enqueue(found.key_id, request.META)
     refuse_unmeasured_body(request)
     refuse_large_body(request)
     asked = read_body(request, SearchIn)

@@ -16,6 +16,7 @@ from catalog.domain.errors import InvalidInput, Unavailable
 from catalog.domain.query import Required
 from catalog.selectors import saved_queries
 from catalog.selectors.hits import READINGS
+from catalog.selectors.query_examples import read_examples
 from catalog.services.saved_queries import version_of
 from sessions.forms import ConsoleForm, ConsoleView, ReadAs
 from sessions.selectors import session_page
@@ -47,9 +48,10 @@ def console(request: HttpRequest) -> HttpResponse:
     status = 200
     if not form.asked_query().strip():
         context |= {
+            "examples": read_examples(searcher.policy),
             "mine": recent_queries(request),
             "theirs": recent_searches(),
-            "saved_rows": saved_queries.read_set(searcher.policy).rows[:STARTING_ROWS],
+            "saved_rows": _starting_rows(searcher),
         }
     else:
         try:
@@ -61,6 +63,11 @@ def console(request: HttpRequest) -> HttpResponse:
                 remember(request, form.asked_query().strip())
     page, part = "sessions/console.html", "sessions/_console_results.html"
     return render_page(request, page, part, context, status=status)
+
+
+def _starting_rows(searcher: Searcher) -> list[saved_queries.SavedRow]:
+    rows = saved_queries.read_set(searcher.policy).rows
+    return [row for row in rows if not row.is_resting][:STARTING_ROWS]
 
 
 @require_POST

@@ -117,8 +117,18 @@ function drawTreemap(element) {
   draw();
   chart.on("click", ({ data }) => { if (data && data.url) window.location.assign(data.url); });
   new ResizeObserver(() => { if (sizeNow() !== drawnSize) draw(); }).observe(element);
-  document.addEventListener("theme-chosen", draw);
-  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  const drawAgain = () => { if (element.isConnected) draw(); };
+  document.addEventListener("theme-chosen", drawAgain);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAgain);
 }
 
-document.querySelectorAll("[data-treemap]").forEach(drawTreemap);
+// Once for each map: the page's own, and those that take its place while somebody looks.
+function drawNewMaps() {
+  for (const element of document.querySelectorAll("[data-treemap]:not([data-drawn])")) {
+    element.dataset.drawn = "";
+    drawTreemap(element);
+  }
+}
+
+drawNewMaps();
+document.addEventListener("htmx:oobAfterSwap", drawNewMaps);

@@ -19,9 +19,10 @@ POISONED = {
 }
 FORGET = """
 from catalog.models import Server
-from catalog.services import derived_state, servers
+from catalog.services import demo, derived_state, servers
 from catalog.access.actors import COMMAND_LINE
 servers.delete_server(server=Server.objects.get(name="harbour"), actor=COMMAND_LINE)
+demo.set_demo_enabled(enabled=True, actor=COMMAND_LINE)
 derived_state.bring_up_to_date()
 """
 

@@ -13,6 +13,7 @@ ENTRIES = [
     "Review",
     "Policies",
     "Sessions",
+    "Connect an agent",
     "Test console",
     "Models",
     "Keys",

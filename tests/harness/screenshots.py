@@ -38,6 +38,7 @@ PAGES = {
     "policy-editor": "/policies/default/edit/",
     "new-policy": "/new-policy/",
     "sessions": "/sessions/",
+    "connect": "/connect/",
     "console": "/console/?q=create+a+pull+request",
     "console-start": "/console/",
     "console-rankers": "/console/?q=give+the+customer+their+money+back&view=rankers",

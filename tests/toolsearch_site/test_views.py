@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.test import Client
@@ -12,7 +13,6 @@ from pytest_django import DjangoAssertNumQueries
 from catalog.access.roles import Role
 from catalog.domain.choices import Transport
 from catalog.models import ModelSupport, Policy, Server
-from catalog.models.changes import Action, Subject
 from catalog.selectors import token_map, totals
 from catalog.services import decisions
 from catalog.services.demo import load_demo
@@ -157,9 +157,9 @@ def test_map_holds_servers_and_their_tools_with_where_they_lead() -> None:
     server = make_server(name="</script>")
     tool = make_tool(server=server, name="read")
     page = text_of(signed_in(Role.VIEWER).get("/"))
-    data = re.search(r'<script id="token-map-areas" type="application/json">(.*?)</script>', page)
+    data = re.search(r'<div id="token-map-areas" hidden>(.*?)</div>', page)
     assert data is not None
-    assert json.loads(data[1]) == [
+    assert json.loads(unescape(data[1])) == [
         {
             "name": "</script>",
             "value": tool.tokens,
@@ -200,31 +200,44 @@ def test_new_server_needs_attention_only_when_its_first_refresh_is_long_due() ->
 
 def test_part_is_what_changes_and_asks_for_less() -> None:
     make_tool(server=make_server(name="github"))
-    response = signed_in(Role.VIEWER).get("/", headers=HTMX)
-    page = text_of(response)
+    client = signed_in(Role.VIEWER)
+    seen = client.get("/").context["stamp"]
+    page = text_of(client.get("/", {"seen": seen}, headers=HTMX))
     assert "<html" not in page
     assert 'id="overview-side" hx-swap-oob="true"' in page
     assert "token-map" not in page
+    assert "overview-steps" not in page
 
 
-def test_first_steps_stay_until_a_server_of_ones_own_is_there() -> None:
+def test_map_tables_and_steps_follow_together() -> None:
     client = signed_in(Role.VIEWER)
-    assert "The catalog is empty" in visible_text(client.get("/"))
-    assert load_demo()
-    assert "You are looking at the demo catalog" in visible_text(client.get("/"))
-    make_change(actor="ada", subject=Subject.SERVER, action=Action.CREATED)
-    assert "First steps" not in visible_text(client.get("/"))
+    empty = client.get("/")
+    assert "No tools yet" in visible_text(empty)
+    tool = make_tool(server=make_server(name="github"))
+    part = client.get("/", {"seen": empty.context["stamp"]}, headers=HTMX)
+    page = visible_text(part)
+    assert "No tools yet" not in page
+    assert "Tokens by server" in page
+    assert "Largest tools" in page
+    for place in ("overview-steps", "overview-map", "overview-tables"):
+        assert f'id="{place}" hx-swap-oob="true"' in text_of(part)
+    assert f'value="{part.context["stamp"]}"' in text_of(part), "the next question names what is shown now"
+    assert "1 tool of" in page
+    decisions.bring_up_to_date()
+    decided = client.get("/", {"seen": part.context["stamp"]}, headers=HTMX)
+    assert tool.name in text_of(decided)
 
 
 def test_costs_the_same_queries_whatever_the_size(django_assert_num_queries: DjangoAssertNumQueries) -> None:
     assert load_demo()
     client = signed_in(Role.VIEWER)
     client.get("/")
-    with django_assert_num_queries(23):
+    with django_assert_num_queries(25):
         client.get("/")
     Server.objects.filter(name="github").delete()
-    with django_assert_num_queries(15):
-        client.get("/", headers=HTMX)
+    seen = client.get("/").context["stamp"]
+    with django_assert_num_queries(18):
+        client.get("/", {"seen": seen}, headers=HTMX)
 
 
 def test_needs_sign_in_and_a_role_and_only_reads(client: Client) -> None:

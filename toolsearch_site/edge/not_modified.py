@@ -79,7 +79,7 @@ class NotModified:
         key_text = bearer_of(environ)
         identity = _identify_poll(environ, key_text)
         kept = self._cache.find(identity)
-        if kept is None or kept.tag != tag or not _is_in_force(kept.basis, key_text):
+        if kept is None or kept.tag != tag or not _is_in_force(kept.basis, key_text, environ):
             self._cache.drop(identity)  # or the next such poll would be read twice again
             return self._application(environ, _keeping(self._cache, identity, environ, start_response))
         start_response(STATUS_LINE, [*kept.headers, (request_ids.HEADER, request_ids.choose_id(environ))])
@@ -115,10 +115,10 @@ def _identify_poll(environ: Environ, key_text: str) -> PollIdentity:
     )
 
 
-def _is_in_force(basis: NotModifiedBasis, key_text: str) -> bool:
+def _is_in_force(basis: NotModifiedBasis, key_text: str, environ: Environ) -> bool:
     """False while the database is away: Django answers that."""
     try:
-        return is_still_valid(basis, key_text=key_text)
+        return is_still_valid(basis, key_text=key_text, environ=environ)
     except Error:
         return False
     finally:

@@ -122,6 +122,12 @@ def pretty_json(value: object) -> SafeString:
 
 
 @register.filter
+def json_text(value: object) -> SafeString:
+    """JSON as the text of an element, for scripts: htmx leaves out elements that are scripts themselves."""
+    return escape(json.dumps(value))
+
+
+@register.filter
 def exact_json(value: object) -> SafeString:
     """Text for copying into a program: invisible characters as JSON escapes."""
     text = json.dumps(value, ensure_ascii=False, indent=2)

@@ -32,7 +32,8 @@ class Format(StrEnum):
 class ServerEntry:
     """One server of a file. Arguments, variables, headers and the URL may hold secrets, so `repr` shows none.
 
-    `kind` and `enabled` are None where the file says nothing: existing values or defaults apply.
+    `kind` and `enabled` are None where the file says nothing: existing values or defaults apply. `demo` is
+    in files that we exported.
     """
 
     name: str
@@ -45,6 +46,7 @@ class ServerEntry:
     defer_loading: bool | None = None
     kind: Kind | None = None
     enabled: bool | None = None
+    demo: bool = False
 
 
 @dataclass(frozen=True, slots=True)

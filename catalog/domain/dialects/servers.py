@@ -27,7 +27,7 @@ _ODD_IN_URL = re.compile(r"[\x00-\x20\x7f\\]")
 # With the twins in snake_case that `Problems.read_key` takes.
 _KNOWN_KEYS = (
     *("command", "args", "env", "url", "headers", "type", "transport"),
-    *("deferLoading", "defer_loading", "alwaysLoad", "always_load", "kind", "enabled", "disabled"),
+    *("deferLoading", "defer_loading", "alwaysLoad", "always_load", "kind", "enabled", "disabled", "demo"),
 )
 
 
@@ -50,6 +50,7 @@ def parse_server(name: str, adapted: Adapted, place: str, problems: Problems) ->
         defer_loading=parse_defer_loading(entry, place, problems),
         kind=problems.read_key(place, entry, "kind", partial(read_choice, choices=Kind)),
         enabled=parse_enabled(entry, place, problems),
+        demo=bool(problems.read_key(place, entry, "demo", read_flag)),
     )
 
 
@@ -77,6 +78,8 @@ def render_server(server: ServerEntry) -> dict[str, object]:
         entry["kind"] = str(server.kind)
     if server.enabled is False:
         entry["enabled"] = False
+    if server.demo:
+        entry["demo"] = True
     return entry
 
 

@@ -165,7 +165,7 @@ class TestServers:
         shown = admin.read("/servers/slack")
         assert shown.keys() == {
             *("name", "address", "kind", "transport", "enabled", "description", "deferLoading", "status"),
-            *("tools", "tokens", "last_refreshed_at", "last_error", "settings"),
+            *("demo", "tools", "tokens", "last_refreshed_at", "last_error", "settings"),
         }
         assert (
             shown["description"] == narrow.read("/servers/slack")["description"] == "Messages and channels."

@@ -1,19 +1,28 @@
-"""The pages of keys: for admins, and each key's text in one answer only."""
+"""The pages of keys: for admins, and each key's text in one answer only, after a redirect."""
 
 from datetime import timedelta
 
 import pytest
+from django.apps import apps
+from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from catalog.access.roles import Role
 from catalog.models import ApiKey, Change, Scope
+from catalog.views import new_keys
 from tests.harness.pages import HTMX, signed_in, text_of, visible_text
 from tests.harness.rows import make_key, make_policy, make_session
 
 pytestmark = pytest.mark.django_db
 NEW_KEY = {"name": "coder", "policy": "default", "scope": "agent", "lifetime_days": ""}
+
+
+def read_all_text() -> str:
+    """Every row of every table, sign-ins decoded."""
+    rows = [list(model._base_manager.values()) for model in apps.get_models()]
+    return str([rows, [session.get_decoded() for session in Session.objects.all()]])
 
 
 class TestList:
@@ -61,20 +70,55 @@ class TestList:
 
 
 class TestCreate:
-    def test_key_is_shown_once_and_kept_nowhere(self) -> None:
+    def test_key_is_shown_once_after_a_redirect_and_kept_nowhere(self) -> None:
         client = signed_in(Role.ADMIN)
         response = client.post("/keys/", NEW_KEY)
-        text = response.context["new_key"].text
         key = ApiKey.objects.get()
-        assert response.status_code == 201
-        assert text in visible_text(response)
-        assert text not in key.digest
+        assert (response.status_code, response.headers["Location"]) == (302, f"/connect/?key={key.pk}")
+        kept = read_all_text()
+        page = client.get(response.headers["Location"])
+        text = page.context["new_text"]
+        assert visible_text(page).count(text) == 4  # by itself, and in each snippet
+        assert text.startswith(f"tk_{key.prefix}_")
+        assert text not in kept
         assert text not in text_of(client.get("/keys/"))
-        assert text not in str(list(Change.objects.values()))
+        assert text not in text_of(client.get(f"/connect/?key={key.pk}"))
+
+    def test_reload_makes_no_second_key(self) -> None:
+        client = signed_in(Role.ADMIN)
+        address = client.post("/keys/", NEW_KEY).headers["Location"]
+        for _ in range(3):
+            assert client.get(address).status_code == 200
+        assert ApiKey.objects.count() == 1
+
+    def test_text_is_for_its_own_key_and_for_whoever_made_it(self) -> None:
+        client, other = signed_in(Role.ADMIN), signed_in(Role.ADMIN)
+        client.post("/keys/", NEW_KEY)
+        address = client.post("/keys/", {**NEW_KEY, "name": "second"}).headers["Location"]
+        first, second = ApiKey.objects.order_by("pk")
+        assert other.get(address).context["new_text"] == ""
+        assert client.get(f"/connect/?key={first.pk}").context["new_text"] == ""
+        assert client.get(f"/connect/?key={second.pk}").context["new_text"] == "", "it was taken"
+
+    def test_text_moved_to_another_sign_in_opens_nothing(self) -> None:
+        client, thief = signed_in(Role.ADMIN), signed_in(Role.ADMIN)
+        address = client.post("/keys/", NEW_KEY).headers["Location"]
+        session = thief.session
+        session[new_keys.SESSION_ENTRY] = client.session[new_keys.SESSION_ENTRY]
+        session.save()
+        assert thief.get(address).context["new_text"] == ""
+
+    def test_text_is_not_shown_later(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(new_keys, "SHOWN_WITHIN", timedelta(seconds=-1))
+        client = signed_in(Role.ADMIN)
+        address = client.post("/keys/", NEW_KEY).headers["Location"]
+        assert client.get(address).context["new_text"] == ""
 
     def test_answer_is_never_cached(self) -> None:
-        response = signed_in(Role.ADMIN).post("/keys/", NEW_KEY)
-        assert "no-store" in response.headers["Cache-Control"]
+        client = signed_in(Role.ADMIN)
+        response = client.post("/keys/", NEW_KEY)
+        for answer in (response, client.get(response.headers["Location"])):
+            assert "no-store" in answer.headers["Cache-Control"]
 
     def test_policy_scope_and_expiry_are_taken(self) -> None:
         make_policy(slug="tight")

@@ -99,7 +99,7 @@ class TestPage:
         save(policy)
         for number in range(20):
             save(policy, f"send message {number}", "list_channels")
-        with django_assert_num_queries(10):
+        with django_assert_num_queries(11):
             client.get(PAGE)
 
 

@@ -83,7 +83,7 @@ class TestList:
             make_tool()
         client = signed_in(Role.VIEWER)
         client.get("/servers/")
-        with django_assert_num_queries(8):
+        with django_assert_num_queries(9):
             client.get("/servers/")
 
     @pytest.mark.parametrize(("role", "offered"), [(Role.VIEWER, False), (Role.EDITOR, True)])

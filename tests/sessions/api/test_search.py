@@ -270,7 +270,7 @@ class TestStatements:
     def test_use_is_noted_once(self, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
         noted: list[Any] = []
         session = agent.begin()
-        monkeypatch.setattr(key_uses, "enqueue", noted.append)
+        monkeypatch.setattr(key_uses, "enqueue", lambda key_id, _: noted.append(key_id))
         monkeypatch.setattr(write_behind, "enqueue_seen", noted.append)
         session.search("create issue")
         assert noted == [agent.key.pk, uuid.UUID(session.id)]

@@ -13,6 +13,7 @@ from tests.sessions.api.calling import Agent, fill_catalog, make_agent
 pytestmark = pytest.mark.django_db
 
 DEFINITION = {"name": "use", "inputSchema": {"type": "object"}}
+LAST_USE = {"last_used_at", "last_client", "last_call"}
 # What admins change, each through the service that the console uses too.
 CALLS: dict[str, tuple[str, str, dict[str, Any] | None]] = {
     "add a server": ("POST", "/servers", {"name": "new", "tools": [DEFINITION]}),
@@ -52,14 +53,13 @@ def known_ids() -> dict[str, object]:
 
 
 def read_all() -> dict[str, list[Any]]:
-    """Every row but the record itself, and when a key was last used."""
+    """Every row but the record itself, and the last use of a key."""
     tables = {}
     for label in ("catalog", "agent_sessions"):
         for model in apps.get_app_config(label).get_models():
             if model is not Change:
-                columns = [
-                    one.attname for one in model._meta.concrete_fields if one.attname != "last_used_at"
-                ]
+                names = [one.attname for one in model._meta.concrete_fields]
+                columns = [name for name in names if name not in LAST_USE]
                 tables[model._meta.label] = list(model._base_manager.order_by("pk").values_list(*columns))
     return tables
 

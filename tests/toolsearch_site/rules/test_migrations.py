@@ -37,6 +37,7 @@ ACCEPTED = {
     " builds an index while writers wait": BEFORE_THE_RULE,
     "catalog.0007_add_approvals: AddIndex tool tool_unmarked"
     " builds an index while writers wait": BEFORE_THE_RULE,
+    "toolsearch_site.0003_add_dismissed_steps: dismissedstep.user points at auth.user": DELETES,
     "catalog.0008_add_change_seals: AddField change.seal_number"
     " builds an index while writers wait": BEFORE_THE_RULE,
     "catalog.0008_add_change_seals: AddIndex change change_unsealed"

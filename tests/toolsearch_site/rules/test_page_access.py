@@ -40,6 +40,8 @@ ANYONE, SIGNED_IN, VIEWER, EDITOR, ADMIN, SUPERUSER, NOBODY = Least
 PAGES: dict[str, tuple[Least, Least]] = {
     "overview": (VIEWER, NOBODY),
     "overview_activity": (VIEWER, NOBODY),
+    "step_dismiss": (NOBODY, VIEWER),
+    "connect": (VIEWER, NOBODY),
     "system": (ADMIN, NOBODY),
     "sign_in": (ANYONE, ANYONE),
     "sign_out": (NOBODY, SIGNED_IN),
@@ -56,6 +58,8 @@ PAGES: dict[str, tuple[Least, Least]] = {
     "server_interval": (NOBODY, EDITOR),
     "server_delete": (NOBODY, ADMIN),
     "server_detail": (VIEWER, NOBODY),
+    "demo_enabled": (NOBODY, EDITOR),
+    "demo_remove": (NOBODY, ADMIN),
     "tool_list": (VIEWER, NOBODY),
     "tools_csv": (VIEWER, NOBODY),
     "tools_json": (VIEWER, NOBODY),
