@@ -24,6 +24,7 @@ PAGES = {
     "servers": "/servers/",
     "server": "/servers/github/",
     "server-loading": "/servers/github/loading/?defer=load",
+    "server-edit": "/servers/workshop/edit/?field=args",
     "add-server": "/add-server/",
     "tools": "/tools/",
     "tools-filtered": "/tools/?server=github&decision=defer",

@@ -28,7 +28,8 @@ class TestLoading:
         assert "<html" not in text_of(response)
         assert "1,000 tokens of definitions, now 0" in page
         assert "github +1 – +1,000" in page
-        assert 'value="load" checked' in text_of(response)
+        assert "Set to load?" in page
+        assert 'value="inherit" checked' in text_of(response), "it shows what is in force"
         github.refresh_from_db()
         assert github.defer_loading is None
 
