@@ -250,7 +250,7 @@ class ServerEditForm(RefusableForm):
         widget=lines_area(4, "-y\n@modelcontextprotocol/server-everything"),
     )
     secret_args = forms.MultipleChoiceField(
-        label="Arguments to hide",
+        label="Hide arguments",
         required=False,
         help_text="What looks like a secret is hidden in any case. The others are shown to everybody here.",
         widget=forms.CheckboxSelectMultiple,
@@ -283,6 +283,7 @@ class ServerEditForm(RefusableForm):
             field.stored = getattr(self._hidden, name) if self._hidden else {}
             field.needs_values = name == "headers"
         if "secret_args" in self.fields:
+            self.fields["args"].widget.attrs["rows"] = min(max(4, len(entry.args) if entry else 0), 12)
             self._offer_arguments(entry)
 
     def _offer_arguments(self, entry: ServerEntry | None) -> None:
