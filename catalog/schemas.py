@@ -7,7 +7,7 @@ from ninja import Field, Schema
 from pydantic import StringConstraints, model_validator
 
 from catalog.domain.choices import Kind, Loading, Outcome, Transport
-from catalog.domain.limits import COUNT, MODEL_PRICE_DOLLARS
+from catalog.domain.limits import COUNT, DESCRIPTION_CHARS, MODEL_PRICE_DOLLARS, SERVER_TIMEOUT_SECONDS
 from catalog.domain.problems import Problems
 from catalog.models.jobs import JobState
 from catalog.models.model_support import Provider
@@ -146,9 +146,12 @@ class SettingsOut(Schema):
     refreshIntervalSeconds: int  # noqa: N815
     command: str | None = None
     args: list[str] | None = None
+    secretArgs: list[int] | None = None  # noqa: N815
     env: dict[str, str] | None = None
+    cwd: str | None = None
     url: str | None = None
     headers: dict[str, str] | None = None
+    timeoutSeconds: int | None = None  # noqa: N815
 
 
 class ServerOut(Schema):
@@ -182,9 +185,16 @@ class AddressIn(BodyIn):
 
     command: Text | None = None
     args: list[Text] | None = None
+    secretArgs: list[Annotated[int, Field(ge=0, le=COUNT)]] | None = Field(  # noqa: N815
+        None, description="Positions, from 0, of arguments that are secret though they do not look it."
+    )
     env: dict[Text, Text] | None = None
+    cwd: Text | None = Field(None, description="The folder that a command runs in.")
     url: Text | None = None
     headers: dict[Text, Text] | None = None
+    timeoutSeconds: Annotated[int, Field(ge=1, le=SERVER_TIMEOUT_SECONDS)] | None = Field(  # noqa: N815
+        None, description="How long it may take to connect, and to list its tools."
+    )
     refreshIntervalSeconds: Annotated[int, Field(ge=10, le=COUNT)] | None = None  # noqa: N815
 
 
@@ -194,10 +204,11 @@ class ServerFieldsIn(AddressIn):
     `settings` holds the same fields of the address as an answer shows them.
     """
 
-    read_only = frozenset(
-        {"address", "demo", "description", "status", "tokens", "last_refreshed_at", "last_error"}
-    )
+    read_only = frozenset({"address", "demo", "status", "tokens", "last_refreshed_at", "last_error"})
 
+    description: Annotated[Text, StringConstraints(max_length=DESCRIPTION_CHARS)] | None = Field(
+        None, description="One line for prompts."
+    )
     kind: Choice[Kind] | None = Field(None, description="Part of its tools' names. `mcp` where not given.")
     transport: Choice[Transport] | None = None
     deferLoading: bool | None = None  # noqa: N815
@@ -237,6 +248,20 @@ class ServerPatchIn(ServerFieldsIn):
     model_config = example({"deferLoading": True, "enabled": True})
 
     name: Name | None = Field(None, description="As it is: a server keeps its name.")
+
+
+class TestOut(Schema):
+    """What a connection test found. `error` says why it failed, as a refresh would."""
+
+    model_config = example(
+        {"ok": True, "tools": 2, "took_ms": 840, "error": "", "names": ["create_issue", "list_issues"]}
+    )
+
+    ok: bool
+    tools: int = Field(description="How many the server lists.")
+    took_ms: int
+    error: str
+    names: list[str] = Field(description="The first of its tools.")
 
 
 class RunOut(Schema):

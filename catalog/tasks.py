@@ -17,6 +17,7 @@ from catalog.models.jobs import JobKind
 from catalog.selectors.health import WORKER_PART
 from catalog.services import (
     change_signatures,
+    connection_tests,
     decisions,
     derived_state,
     history,
@@ -35,14 +36,16 @@ WAKE_UP_EXPIRES_SECONDS = 60
 # Then a job gets a soft timeout, which its row records; a process that ignores it is killed 30 s later.
 LONGEST_JOB_SECONDS = 570
 
-# Refreshes wait for servers. They have workers of their own, or a few that hang would hold up every edit.
-QUEUES = {JobKind.REFRESH_SERVER.value: settings.REFRESH_QUEUE}
+# Refreshes and connection tests wait for servers. They have workers of their own, or a few that hang would
+# hold up every edit.
+QUEUES = {kind.value: settings.REFRESH_QUEUE for kind in (JobKind.REFRESH_SERVER, JobKind.TEST_SERVER)}
 
 HANDLERS: dict[JobKind, jobs.JobHandler] = {
     JobKind.REFRESH_SERVER: refresh.run_refresh,
     JobKind.UPDATE_INDEX: reindex.run_update,
     JobKind.DECIDE: decisions.run_decisions,
     JobKind.RUN_SAVED_QUERIES: saved_runs.run_stale,
+    JobKind.TEST_SERVER: connection_tests.run_test,
 }
 
 

@@ -5,6 +5,7 @@ from django.urls import path
 from catalog.views import (
     bulk,
     changes,
+    connection_tests,
     demo,
     exports,
     keys,
@@ -27,8 +28,12 @@ urlpatterns = [
     path("add-server/paste/", server_adding.server_paste, name="server_paste"),
     path("add-server/form/", server_adding.server_create, name="server_create"),
     path("imported/", server_adding.import_result, name="import_result"),
+    path("add-server/test/", connection_tests.test_new, name="server_test_new"),
+    path("connection-tests/<int:job_id>/", connection_tests.test_result, name="connection_test"),
     # A server's name may hold a slash: registries name servers like `org.example/weather`.
     path("servers/<path:name>/refresh/", servers.server_refresh, name="server_refresh"),
+    path("servers/<path:name>/test/", connection_tests.test_changed, name="server_test"),
+    path("servers/<path:name>/edit/", server_editing.server_edit, name="server_edit"),
     path("servers/<path:name>/loading/", server_editing.server_loading, name="server_loading"),
     path("servers/<path:name>/enabled/", server_editing.server_enabled, name="server_enabled"),
     path("servers/<path:name>/interval/", server_editing.server_interval, name="server_interval"),

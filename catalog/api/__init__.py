@@ -1,6 +1,7 @@
 """The catalog's part of the REST API, one module per subject."""
 
 from catalog.api.config import router as config_router
+from catalog.api.connection_tests import router as connection_tests_router
 from catalog.api.health import router as health_router
 from catalog.api.keys import router as keys_router
 from catalog.api.models import router as models_router
@@ -15,6 +16,7 @@ routers = (
     health_router,
     tools_router,
     refreshes_router,
+    connection_tests_router,
     servers_router,
     policies_router,
     config_router,

@@ -36,7 +36,8 @@ from catalog.tasks import wake_workers_on_commit
 
 router = Router(tags=["servers"], auth=ANY_KEY)
 
-ADDRESS_FIELDS = ("command", "args", "env", "url", "headers")
+ADDRESS_FIELDS = ("command", "args", "secretArgs", "env", "cwd", "url", "headers", "timeoutSeconds")
+COMMAND_FIELDS = ("command", "args", "secretArgs", "env", "cwd")
 REJECTED_NAMED = 100  # a body of 1 MiB may hold hundreds of thousands
 
 
@@ -198,6 +199,8 @@ def _store(
 
 def _store_settings(caller: Caller, server: Server, sent: dict[str, Any]) -> None:
     actor, seconds = caller.actor, sent.get("refreshIntervalSeconds")
+    if sent.get("description") is not None:
+        servers.set_description(server=server, description=sent["description"], actor=actor)
     if "deferLoading" in sent:
         servers.set_defer_loading(server=server, defer_loading=sent["deferLoading"], actor=actor)
     if sent.get("enabled") is not None:
@@ -211,24 +214,38 @@ def _store_settings(caller: Caller, server: Server, sent: dict[str, Any]) -> Non
 def _changes_address(name: str, sent: dict[str, Any]) -> bool:
     """Whether the server is new, or gets another transport or any other part of an address."""
     known = Server.objects.filter(name=name).first()
-    if known is None or any(sent.get(field) is not None for field in ADDRESS_FIELDS):
+    if known is None or any(sent.get(field) is not None for field in ADDRESS_FIELDS) or _unsets_timeout(sent):
         return True
     return sent.get("transport") not in (None, known.transport)
 
 
 def _store_address(caller: Caller, name: str, sent: dict[str, Any]) -> None:
     """Imports the address as a config file, with the same checks; masked secrets keep their values."""
+    parsed, left_out = parse_address(name, sent)
+    config.import_config(config=parsed, policy_slug=caller.policy.slug, actor=caller.actor, left_out=left_out)
+
+
+def parse_address(name: str, sent: dict[str, Any]) -> tuple[dialects.Config, frozenset[str]]:
+    """The server as a config: the fields that were sent over those that are stored, as they are shown.
+
+    Also the names of fields that were not sent.
+    """
     entry = _known_entry(name)
     entry |= {field: value for field, value in sent.items() if field in ADDRESS_FIELDS and value is not None}
+    if _unsets_timeout(sent):
+        entry.pop("timeoutSeconds", None)
     if sent.get("transport") is not None:
         entry["type"] = str(sent["transport"])
     entry |= {field: sent[field] for field in ("enabled", "kind") if sent.get(field) is not None}
     if sent.get("command") or sent.get("url"):
-        gone = ("url", "headers") if sent.get("command") else ("command", "args", "env")
+        gone = ("url", "headers") if sent.get("command") else COMMAND_FIELDS
         entry = {field: value for field, value in entry.items() if field not in gone or field in sent}
     parsed = dialects.parse_config({"mcpServers": {name: entry}})
-    left_out = frozenset(field for field in ADDRESS_FIELDS if sent.get(field) is None)
-    config.import_config(config=parsed, policy_slug=caller.policy.slug, actor=caller.actor, left_out=left_out)
+    return parsed, frozenset(field for field in ADDRESS_FIELDS if sent.get(field) is None)
+
+
+def _unsets_timeout(sent: dict[str, Any]) -> bool:
+    return "timeoutSeconds" in sent and sent["timeoutSeconds"] is None
 
 
 def _known_entry(name: str) -> dict[str, Any]:

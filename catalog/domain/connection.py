@@ -1,5 +1,6 @@
 """Connections to servers: address, limits, rules for commands, and the listing received."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from catalog.domain import limits
 from catalog.domain.addresses import AddressRules
 from catalog.domain.choices import Transport
 from catalog.domain.errors import ToolSearchError
-from catalog.domain.references import PLACEHOLDER, REFERENCE, ReferenceRules
+from catalog.domain.references import PLACEHOLDER, REFERENCE, ReferenceRules, names_in, texts_of
 
 JsonObject = dict[str, Any]
 
@@ -38,6 +39,7 @@ class FailureCode(StrEnum):
     """Why a server could not be listed. Stored with the run, so values must not change."""
 
     COMMAND_NOT_FOUND = "command_not_found"
+    FOLDER_NOT_FOUND = "folder_not_found"
     STDIO_NOT_ALLOWED = "stdio_not_allowed"
     EXITED = "exited"
     INVALID_ADDRESS = "invalid_address"
@@ -89,6 +91,9 @@ class Connection:
     env: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    cwd: str = ""
+    timeout_seconds: int | None = None  # in place of both limits of a listing
+    secret_args: tuple[int, ...] = ()  # positions, from 0, that an admin has marked as secret
 
     def __repr__(self) -> str:
         """Names only: arguments, variables, headers, paths and queries may be secrets."""
@@ -115,6 +120,7 @@ class Limits:
     connect_timeout_seconds: float = 30.0
     list_timeout_seconds: float = 30.0
     close_timeout_seconds: float = 2.0
+    total_timeout_seconds: float = math.inf
     max_pages: int = limits.LISTING_PAGES
     max_tools: int = limits.LISTING_TOOLS
     max_definition_bytes: int = limits.DEFINITION_BYTES
@@ -146,6 +152,52 @@ class Rules:
     stdio: StdioRules = field(default_factory=StdioRules)
     addresses: AddressRules = field(default_factory=AddressRules)
     references: ReferenceRules = field(default_factory=ReferenceRules)
+
+
+# Which setting of a server mends a failure. The others need a look at the server itself.
+_FIELDS_OF_FAILURES = {
+    FailureCode.UNAUTHORIZED: "headers",
+    FailureCode.COMMAND_NOT_FOUND: "command",
+    FailureCode.FOLDER_NOT_FOUND: "cwd",
+    FailureCode.STDIO_NOT_ALLOWED: "command",
+    FailureCode.EXITED: "args",
+    FailureCode.INVALID_ADDRESS: "url",
+    FailureCode.BLOCKED_ADDRESS: "url",
+    FailureCode.UNKNOWN_HOST: "url",
+    FailureCode.REFUSED: "url",
+    FailureCode.TLS: "url",
+    FailureCode.HTTP_STATUS: "url",
+    FailureCode.REDIRECTED: "url",
+    FailureCode.DISCONNECTED: "url",
+    FailureCode.CONNECT_TIMEOUT: "timeout_seconds",
+    FailureCode.LIST_TIMEOUT: "timeout_seconds",
+}
+_NAMED_VARIABLE = re.compile(r"(?i:the variable) ([A-Za-z_][A-Za-z0-9_]*)")
+
+
+def field_that_mends(code: str, message: str, connection: Connection) -> str:
+    """The name of the setting that mends a failure; empty where none does."""
+    is_command = connection.transport is Transport.STDIO
+    if code == FailureCode.MISSING_VARIABLE:
+        return _field_of_variable(message, connection)
+    if code == FailureCode.SECRETS_UNREADABLE:
+        return "env" if is_command else "headers"
+    if code == FailureCode.NOT_MCP:
+        return "command" if is_command else "url"
+    if code == FailureCode.STDIO_NOT_ALLOWED and _NAMED_VARIABLE.search(message):
+        return "env"
+    if code == FailureCode.INVALID_ADDRESS and "header" in message:
+        return "headers"
+    return _FIELDS_OF_FAILURES.get(FailureCode(code), "") if code in set(FailureCode) else ""
+
+
+def _field_of_variable(message: str, connection: Connection) -> str:
+    """Where the variable that the message names is referred to."""
+    named = _NAMED_VARIABLE.search(message)
+    for place, text in texts_of(connection):
+        if named and named[1] in names_in([text]):
+            return re.split(r"[.\[]", place)[0]
+    return "env" if connection.transport is Transport.STDIO else "headers"
 
 
 class Rejected(NamedTuple):
@@ -198,6 +250,7 @@ def resolve(
         env={name: fill(value) for name, value in connection.env.items()},
         url=fill(connection.url),
         headers={name: fill(value) for name, value in connection.headers.items()},
+        cwd=fill(connection.cwd),
     )
 
 

@@ -1,7 +1,7 @@
 """Binds stored secrets to their destination, so that a changed address or command does not get them.
 
 The destination of an address is its scheme, host and port, for editors also its path; that of a command is
-the command with its arguments.
+the command with its arguments and its folder.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -55,7 +55,7 @@ def is_same_destination(given: ServerEntry, stored: ServerEntry, *, with_path: b
 
 def _destination(entry: ServerEntry, with_path: bool) -> Destination:
     if entry.transport is Transport.STDIO:
-        return entry.command, entry.args
+        return entry.command, entry.args, entry.cwd
     try:
         parts = urlsplit(entry.url)
         port = parts.port or _DEFAULT_PORTS.get(parts.scheme)

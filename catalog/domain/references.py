@@ -38,6 +38,8 @@ class Settings(Protocol):
     def url(self) -> str: ...
     @property
     def headers(self) -> Mapping[str, str]: ...
+    @property
+    def cwd(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -72,6 +74,7 @@ def texts_of(settings: Settings) -> Iterator[tuple[str, str]]:
     yield from ((join_place("env", name), value) for name, value in settings.env.items())
     yield "url", settings.url
     yield from ((join_place("headers", name), value) for name, value in settings.headers.items())
+    yield "cwd", settings.cwd
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str]:

@@ -10,6 +10,7 @@ from catalog.console.filters import FilterForm, SortedForm, both_ways, search_bo
 from catalog.domain.choices import Loading, Outcome, Reason
 from catalog.forms.tools import LOADING_WORDS
 from catalog.models.changes import Action, Subject
+from catalog.models.servers import Status
 from catalog.models.tools import State
 from catalog.selectors import policies
 from catalog.selectors.changes import ChangeFilter
@@ -18,6 +19,7 @@ from catalog.selectors.tool_decisions import KEPT_REASONS, REASON_WORDS
 from catalog.selectors.tools import ToolFilter, ToolSort
 
 ANY_STATE = "any"
+STATUSES_BY_URGENCY = (Status.FAILING, Status.WAITING, Status.OK, Status.DISABLED)
 PERIODS = {
     "": "Any time",
     "1": "Last hour",
@@ -34,10 +36,19 @@ def day_box() -> forms.DateInput:
 
 class ServerFilterForm(SortedForm):
     q = forms.CharField(required=False, widget=search_box("Find a server"))
+    status = forms.ChoiceField(
+        required=False,
+        choices=[("", "Any status"), *((one.value, one.label) for one in STATUSES_BY_URGENCY)],
+        widget=forms.Select({"aria-label": "Status"}),
+    )
     sort = forms.ChoiceField(required=False, choices=both_ways(ServerSort))
 
     def sort_order(self) -> ServerSort:
-        return ServerSort(self.column() or ServerSort.SIZE)
+        return ServerSort(self.column() or ServerSort.STATUS)
+
+    def wanted_status(self) -> Status | None:
+        status = self.value("status")
+        return Status(status) if status else None
 
 
 class ToolFilterForm(SortedForm):

@@ -13,6 +13,7 @@ class JobKind(models.TextChoices):
     UPDATE_INDEX = "update_index", "Update the search index"
     DECIDE = "decide", "Decide which tools load"
     RUN_SAVED_QUERIES = "run_saved_queries", "Run the saved queries"
+    TEST_SERVER = "test_server", "Test a connection"
 
 
 class JobState(models.TextChoices):
@@ -58,6 +59,10 @@ class Job(models.Model):
     attempts = models.PositiveSmallIntegerField(default=0)
     max_attempts = models.PositiveSmallIntegerField(default=5)
     error = models.TextField(blank=True)
+    sealed = models.TextField(
+        blank=True, default="", db_default="", help_text="Encrypted: what the job needs, until it ends."
+    )
+    result = models.JSONField(null=True, blank=True, help_text="Of a job that somebody waits for.")
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)

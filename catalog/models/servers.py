@@ -24,7 +24,19 @@ class Status(models.TextChoices):
     DISABLED = "disabled", "Disabled"
 
 
+_STATUSES = {
+    Status.DISABLED: Q(enabled=False),
+    Status.FAILING: Q(enabled=True, failures__gt=0),
+    Status.WAITING: Q(enabled=True, failures=0, last_refreshed_at=None),
+    Status.OK: Q(enabled=True, failures=0, last_refreshed_at__isnull=False),
+}
+
+
 class ServerQuerySet(models.QuerySet["Server"]):
+    def of_status(self, status: Status) -> "ServerQuerySet":
+        """Servers whose row has this status."""
+        return self.filter(_STATUSES[status])
+
     def refreshable(self) -> "ServerQuerySet":
         """Servers that can be asked for their tools; a snapshot was given as a file."""
         return self.filter(enabled=True).exclude(transport=Transport.SNAPSHOT)

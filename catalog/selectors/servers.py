@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import Count, F, Q, QuerySet, Sum
+from django.db.models import Case, Count, F, Q, QuerySet, Sum, When
 from django.db.models.functions import Coalesce
 
 from catalog.console.paging import Page, cut_page
@@ -15,6 +15,7 @@ from catalog.domain.server_names import read_server_number
 from catalog.domain.sizes import split_tokens, tokens_of
 from catalog.models import Job, RefreshRun, Server, ToolRevision
 from catalog.models.jobs import JobKind
+from catalog.models.servers import Status
 from catalog.selectors.totals import CatalogTotals, read_totals
 
 HISTORY_ROWS = 20
@@ -22,17 +23,28 @@ REJECTED_ROWS = 10
 CHANGE_ROWS = 10
 ATTENTION_ROWS = 8
 FIRST_REFRESH_WITHIN = timedelta(minutes=2)
+NEW_FOR = timedelta(hours=1)
 ACTIVE_TOOLS = Q(tools__gone_at=None, tools__hidden=False)
 
 
 class ServerSort(StrEnum):
+    STATUS = "status"
     SIZE = "size"
     TOOLS = "tools"
     NAME = "name"
     REFRESHED = "refreshed"
 
 
+# Failing ones first, then those that have not answered yet and those that are new: an import is seen at once.
+_STATUS_RANK = Case(
+    When(enabled=False, then=4),
+    When(failures__gt=0, then=0),
+    When(last_refreshed_at=None, then=1),
+    When(is_new=True, then=2),
+    default=3,
+)
 ORDERS = {
+    ServerSort.STATUS: (_STATUS_RANK, F("new_at").desc(nulls_last=True), "-chars", "name"),
     ServerSort.SIZE: ("-chars", "name"),
     ServerSort.TOOLS: ("-tool_count", "name"),
     ServerSort.NAME: ("name",),
@@ -49,6 +61,7 @@ class ServerRow:
     tokens: int
     share: float
     is_refreshing: bool = False
+    is_new: bool = False
 
     @property
     def share_percent(self) -> float:
@@ -67,16 +80,33 @@ class RunRow:
 
 def servers_for_table(
     *,
+    now: datetime,
     text: str = "",
-    sort: ServerSort = ServerSort.SIZE,
+    status: Status | None = None,
+    sort: ServerSort = ServerSort.STATUS,
     is_reversed: bool = False,
     page: str | int = 1,
 ) -> Page[ServerRow]:
+    """The most urgent first: what fails, what has not answered yet, what is new."""
     totals = read_totals()
-    found = _with_sizes().filter(name__icontains=text).order_by(*ORDERS[sort])
+    wanted = Server.objects.of_status(status) if status else Server.objects.all()
+    new_since = now - NEW_FOR
+    found = (
+        _with_sizes(wanted)
+        .filter(name__icontains=text)
+        .annotate(
+            is_new=Case(When(created_at__gt=new_since, then=True), default=False),
+            new_at=Case(When(created_at__gt=new_since, then=F("created_at"))),
+        )
+        .order_by(*ORDERS[sort])
+    )
     servers = cut_page(found.reverse() if is_reversed else found, page)
     refreshing = _being_refreshed(servers.rows)
-    rows = [replace(_row(server, totals), is_refreshing=server.pk in refreshing) for server in servers.rows]
+    has_old = not all(server.is_new for server in servers.rows)
+    rows = [
+        replace(_row(server, totals), is_refreshing=server.pk in refreshing, is_new=has_old and server.is_new)
+        for server in servers.rows
+    ]
     return servers.with_rows(rows)
 
 
@@ -144,11 +174,31 @@ def last_refresh_job(server: Server) -> Job | None:
     return Job.objects.filter(kind=JobKind.REFRESH_SERVER, subject=server.pk).order_by("-pk").first()
 
 
-def servers_needing_attention(*, now: datetime) -> list[Server]:
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Servers that need a look: the first of them, and how many more there are.
+
+    Where there are none, `answered` have answered when they were last asked, `unasked` were not asked yet.
+    """
+
+    servers: Sequence[Server]
+    more: int = 0
+    answered: int = 0
+    unasked: int = 0
+
+
+def servers_needing_attention(*, now: datetime) -> Attention:
     """Enabled servers that fail, and those whose first refresh is overdue."""
     is_forgotten = Q(last_refreshed_at=None, created_at__lt=now - FIRST_REFRESH_WITHIN)
     troubled = Server.objects.filter(Q(failures__gt=0) | is_forgotten, enabled=True)
-    return list(troubled.order_by("-failures", "name")[:ATTENTION_ROWS])
+    shown = list(troubled.order_by("-failures", "name")[: ATTENTION_ROWS + 1])
+    if shown:
+        more = troubled.count() - ATTENTION_ROWS if len(shown) > ATTENTION_ROWS else 0
+        return Attention(shown[:ATTENTION_ROWS], more)
+    counts = Server.objects.refreshable().aggregate(
+        answered=Count("last_refreshed_at"), unasked=Count("pk", filter=Q(last_refreshed_at=None))
+    )
+    return Attention((), **counts)
 
 
 def _being_refreshed(servers: Iterable[Server]) -> set[int]:
@@ -159,9 +209,9 @@ def _being_refreshed(servers: Iterable[Server]) -> set[int]:
     return set(open_jobs.values_list("subject", flat=True))
 
 
-def _with_sizes() -> QuerySet[Any]:
+def _with_sizes(servers: QuerySet[Server] | None = None) -> QuerySet[Any]:
     """Servers with `tool_count` and `chars` of their tools neither hidden nor gone, in one query."""
-    return Server.objects.annotate(
+    return (Server.objects.all() if servers is None else servers).annotate(
         tool_count=Count("tools", filter=ACTIVE_TOOLS),
         chars=Coalesce(Sum("tools__chars", filter=ACTIVE_TOOLS), 0),
     )

@@ -1,18 +1,20 @@
 """Imports and exports config files of any dialect and format."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from catalog.access import actors
 from catalog.access.roles import Role
 from catalog.domain import dialects
-from catalog.domain.choices import Transport
+from catalog.domain.choices import Kind, Transport
 from catalog.domain.dialects import Config, Dialect, Rendered, ServerEntry
 from catalog.domain.errors import Conflict, InvalidInput, NotFound
 from catalog.domain.limits import CONFIG_SERVERS
+from catalog.domain.problems import join_place
 from catalog.models import Policy, Server
 from catalog.models.changes import Action, Subject
 from catalog.selectors.facts import read_policy
-from catalog.services import changes, connections, edits, policies, servers
+from catalog.services import changes, connections, edits, import_plans, policies, servers
 from catalog.services.catalog_lock import lock_catalog
 from catalog.services.import_plans import GivenValues, ImportPlan, MadePlan, give_values, make_plan
 
@@ -75,6 +77,59 @@ def _refuse_too_many(config: Config) -> None:
     if count > CONFIG_SERVERS:
         told = f"has {count} servers, at most {CONFIG_SERVERS} can be imported at once"
         raise InvalidInput.at("mcpServers", told)
+
+
+def merge_server(*, given: ServerEntry, actor: actors.Actor, left_out: Collection[str] = ()) -> ServerEntry:
+    """One server as an import would store it: stored secrets in place of masked ones, everything checked.
+
+    Stores nothing. Raises InvalidInput and NotAllowed as an import does.
+    """
+    actors.require(actor, Role.EDITOR)
+    servers.refuse_names({given.name: join_place("mcpServers", given.name)})
+    known = Server.objects.filter(name=given.name).first()
+    stored = servers.try_read_entry(known) if known else None
+    kept = import_plans.keep_secrets(given, stored, left_out, with_path=actor.role < Role.ADMIN)
+    entry = import_plans.fill_in(kept, known)
+    servers.check_entry(entry=entry, server=known, actor=actor)
+    return entry
+
+
+@lock_catalog()
+def edit_server(
+    *,
+    server: Server,
+    given: ServerEntry | None,
+    description: str,
+    kind: Kind,
+    actor: actors.Actor,
+    if_unchanged: edits.Precondition | None = None,
+) -> bool:
+    """Change what was given of a server; `given` is None where its address stays.
+
+    True where the server is asked for its tools again. Raises OutdatedEdit where the precondition does not
+    hold, InvalidInput and NotAllowed as an import does.
+    """
+    actors.require(actor, Role.EDITOR)
+    row = Server.objects.select_for_update().get(pk=server.pk)
+    description = " ".join(description.split())
+    wanted: dict[str, object] = {"description": description, "kind": str(kind)}
+    try:
+        merged = merge_server(given=given, actor=actor) if given else None
+    except InvalidInput:
+        # Perhaps only because the address was changed meanwhile: then that is what is to be told.
+        wanted |= servers.edited_settings(given) if given else {}
+        servers.require_current_server(server=row, if_unchanged=if_unchanged, wanted=wanted)
+        raise
+    if merged:
+        merged = replace(merged, defer_loading=row.defer_loading)
+        wanted |= servers.edited_settings(merged)
+    servers.require_current_server(server=row, if_unchanged=if_unchanged, wanted=wanted)
+    is_moved = merged is not None and merged != servers.try_read_entry(row)
+    if merged and is_moved:
+        servers.store_entry(entry=merged, actor=actor)
+    servers.set_kind(server=row, kind=kind, actor=actor)
+    servers.set_description(server=row, description=description, actor=actor)
+    return is_moved and row.enabled
 
 
 def export_config(

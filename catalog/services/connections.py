@@ -15,12 +15,17 @@ from catalog.sealing import Sealer
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Secrets:
-    """The encrypted fields. `url` is the whole address where it has more than may be shown."""
+    """The encrypted fields, folder and timeout among them. `url` is the whole address where it has more than
+    may be shown.
+    """
 
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     url: str = ""
+    cwd: str = ""
+    timeout_seconds: int | None = None
+    secret_args: tuple[int, ...] = ()
 
 
 def write_connection(server: Server, connection: Connection) -> None:
@@ -31,6 +36,9 @@ def write_connection(server: Server, connection: Connection) -> None:
         env=connection.env,
         headers=connection.headers,
         url=connection.url if connection.url != shown else "",
+        cwd=connection.cwd,
+        timeout_seconds=connection.timeout_seconds,
+        secret_args=connection.secret_args,
     )
     server.transport, server.command, server.url = connection.transport, connection.command, shown
     server.sealed = "" if secrets == Secrets() else _sealer().seal(asdict(secrets), context=_context(server))
@@ -45,6 +53,9 @@ def read_connection(server: Server) -> Connection:
         env=secrets.env,
         url=secrets.url or server.url,
         headers=secrets.headers,
+        cwd=secrets.cwd,
+        timeout_seconds=secrets.timeout_seconds,
+        secret_args=secrets.secret_args,
     )
 
 
@@ -69,8 +80,15 @@ def _read_secrets(server: Server) -> Secrets:
     if not server.sealed:
         return Secrets()
     opened = _sealer().unseal(server.sealed, context=_context(server))
+    # Earlier versions wrote neither folder nor timeout nor marked arguments.
     return Secrets(
-        args=tuple(opened["args"]), env=opened["env"], headers=opened["headers"], url=opened["url"]
+        args=tuple(opened["args"]),
+        env=opened["env"],
+        headers=opened["headers"],
+        url=opened["url"],
+        cwd=opened.get("cwd", ""),
+        timeout_seconds=opened.get("timeout_seconds"),
+        secret_args=tuple(opened.get("secret_args", ())),
     )
 
 

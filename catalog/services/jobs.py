@@ -190,6 +190,18 @@ def confirm_held(job: Job) -> None:
         raise LostHold(f"job {job.pk} was taken over by another worker")
 
 
+def store_result(job: Job, result: Mapping[str, object]) -> None:
+    """Keep what somebody waits for. Raises LostHold where another worker has taken the job over."""
+    if not _held(job).update(result=dict(result)):
+        raise LostHold(f"job {job.pk} was taken over by another worker")
+
+
+def withdraw_job(*, job_id: int, error: str) -> bool:
+    """Fail a job that no worker has begun. False where one has."""
+    waiting = Job.objects.filter(pk=job_id, state=JobState.WAITING)
+    return bool(waiting.update(state=JobState.FAILED, finished_at=timezone.now(), error=error, sealed=""))
+
+
 def run_job(*, job_id: int, holder: str, handlers: Mapping[JobKind, JobHandler]) -> bool:
     """Claim one job and carry it out. False when there was nothing to do."""
     job = claim_job(job_id=job_id, holder=holder)
@@ -216,6 +228,7 @@ def give_up_exhausted(*, now: datetime) -> int:
         held_by="",
         held_until=None,
         finished_at=now,
+        sealed="",
         error="given up: the worker was lost on every attempt",
     )
 
@@ -235,7 +248,8 @@ def _held(job: Job) -> JobQuerySet:
 
 
 def _end(job: Job, *, state: JobState, error: str = "") -> None:
-    _held(job).update(state=state, held_by="", held_until=None, finished_at=timezone.now(), error=error)
+    ended = {"state": state, "held_by": "", "held_until": None, "finished_at": timezone.now(), "sealed": ""}
+    _held(job).update(**ended, error=error)
 
 
 def _end_attempt(job: Job, *, error: str) -> None:

@@ -97,7 +97,8 @@ def run_refresh(job: Job, *, list_tools: ListTools | None = None) -> None:
     started_at = timezone.now()
     try:
         ask = list_tools or upstream.list_tools
-        listing = ask(_read_connection(server), limits=_limits(), rules=_rules())
+        connection = _read_connection(server)
+        listing = ask(connection, limits=limits_of(connection), rules=read_rules())
         definitions = [Definition.from_wire(wire) for wire in listing.definitions]
         prepared = tools.prepare_listing(server=server, definitions=definitions, masked=listing.masked)
         stored = _store_listing(job, server, listing, prepared, started_at)
@@ -126,14 +127,15 @@ def _read_connection(server: Server) -> Connection:
         raise UpstreamFailure(FailureCode.SECRETS_UNREADABLE, str(broken)) from None
 
 
-def _limits() -> Limits:
+def limits_of(connection: Connection) -> Limits:
+    """The settings' limits, or the server's own."""
     return Limits(
-        connect_timeout_seconds=settings.CONNECT_TIMEOUT_SECONDS,
-        list_timeout_seconds=settings.LIST_TIMEOUT_SECONDS,
+        connect_timeout_seconds=connection.timeout_seconds or settings.CONNECT_TIMEOUT_SECONDS,
+        list_timeout_seconds=connection.timeout_seconds or settings.LIST_TIMEOUT_SECONDS,
     )
 
 
-def _rules() -> Rules:
+def read_rules() -> Rules:
     return Rules(
         stdio=StdioRules(enabled=settings.STDIO_ENABLED, allowed_commands=settings.STDIO_COMMANDS),
         addresses=AddressRules(allow_private=settings.PRIVATE_ADDRESSES_ALLOWED),

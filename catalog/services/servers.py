@@ -12,7 +12,9 @@ from catalog.domain.choices import Kind, Transport
 from catalog.domain.connection import Connection
 from catalog.domain.destinations import is_same_destination
 from catalog.domain.dialects import ServerEntry
+from catalog.domain.dialects.secrets import show_args
 from catalog.domain.errors import InvalidInput
+from catalog.domain.limits import DESCRIPTION_CHARS
 from catalog.domain.problems import Problems, join_place
 from catalog.domain.references import ReferenceRules, new_references
 from catalog.domain.server_names import why_name_refused
@@ -39,6 +41,9 @@ def read_entry(server: Server) -> ServerEntry:
         env=connection.env,
         url=connection.url,
         headers=connection.headers,
+        cwd=connection.cwd,
+        timeout_seconds=connection.timeout_seconds,
+        secret_args=connection.secret_args,
         defer_loading=server.defer_loading,
         kind=Kind(server.kind),
         enabled=server.enabled,
@@ -88,7 +93,7 @@ def check_entry(*, entry: ServerEntry, server: Server | None, actor: actors.Acto
             raise InvalidInput.at(place, "is a server that runs a command: only an admin may replace it")
         return
     actors.require(actor, Role.ADMIN)
-    if stored is not None and _connection_of(stored) == _connection_of(entry):
+    if stored is not None and connection_of(stored) == connection_of(entry):
         return
     place = f"{place}.command"
     if not settings.STDIO_ENABLED:
@@ -127,9 +132,9 @@ def store_entry(*, entry: ServerEntry, actor: actors.Actor, is_recorded: bool = 
     server = Server.objects.select_for_update().filter(name=entry.name).first()
     check_entry(entry=entry, server=server, actor=actor)
     before = describe_server(server) if server else None
-    connection = _connection_of(entry)
+    connection = connection_of(entry)
     before_entry = try_read_entry(server) if server else None
-    is_same_address = before_entry is not None and _connection_of(before_entry) == connection
+    is_same_address = before_entry is not None and connection_of(before_entry) == connection
     if server is not None and not is_same_address:
         _forget_failures(server)
     if server is None:
@@ -217,6 +222,23 @@ def set_refresh_interval(
 
 
 @lock_catalog()
+def set_description(*, server: Server, description: str, actor: actors.Actor) -> Change | None:
+    """What the server is for, in one line, as prompts say it. None where it is so already."""
+    actors.require(actor, Role.EDITOR)
+    description = " ".join(description.split())
+    if len(description) > DESCRIPTION_CHARS or not is_storable(description):
+        raise InvalidInput.at("description", f"must be one line of at most {DESCRIPTION_CHARS} characters")
+    row = Server.objects.select_for_update().get(pk=server.pk)
+    if row.description == description:
+        return None
+    before: dict[str, object] = {"description": row.description}
+    row.description = description
+    row.save(update_fields=["description", "updated_at"])
+    decisions.request_new_lists()
+    return _record(row, actor, before, {"description": description})
+
+
+@lock_catalog()
 def set_enabled(*, server: Server, enabled: bool, actor: actors.Actor) -> Change | None:
     """A disabled server's tools are in no list, no sum and no search; what was set on them stays. None where
     it is so already.
@@ -290,15 +312,38 @@ def version_of(server: Server) -> str:
     return edits.encode_version(_edit_row(server).present)
 
 
-def require_current_server(*, server: Server, if_unchanged: edits.Precondition | None) -> None:
-    """Raises OutdatedEdit where the precondition does not hold. Call with the catalog locked."""
-    edits.require_current(_edit_row(server), if_unchanged)
+def require_current_server(
+    *,
+    server: Server,
+    if_unchanged: edits.Precondition | None,
+    wanted: Mapping[str, object] | None = None,
+) -> None:
+    """Raises OutdatedEdit where the precondition does not hold. Call with the catalog locked.
+
+    `wanted` are the settings that a form would write, by the names of `edited_settings`.
+    """
+    edits.require_current(_edit_row(server), if_unchanged, wanted=wanted)
+
+
+def edited_settings(entry: ServerEntry) -> dict[str, object]:
+    """The settings that versions of a server are made from, secret ones included."""
+    return {
+        "transport": str(entry.transport),
+        "command": entry.command,
+        "args": list(entry.args),
+        "env": dict(entry.env),
+        "cwd": entry.cwd,
+        "url": entry.url,
+        "headers": dict(entry.headers),
+        "timeoutSeconds": entry.timeout_seconds,
+        "secretArgs": list(entry.secret_args),
+    }
 
 
 def _edit_row(server: Server) -> edits.EditedRow:
     """Secret values count but are not shown. Where they cannot be decrypted, the encrypted text counts."""
     entry = try_read_entry(server)
-    shown = {
+    shown: dict[str, object] = {
         "kind": str(server.kind),
         "transport": str(server.transport),
         "command": server.command,
@@ -310,8 +355,9 @@ def _edit_row(server: Server) -> edits.EditedRow:
     }
     secrets: dict[str, object] = {"secrets": str(server.sealed)}
     if entry is not None:
-        secrets = {"args": list(entry.args), "env": dict(entry.env), "headers": dict(entry.headers)}
-        secrets["url"] = entry.url
+        secrets = edited_settings(entry)
+        shown |= {"args": list(show_args(entry.args, entry.secret_args)), "cwd": entry.cwd}
+        shown |= {"timeoutSeconds": entry.timeout_seconds, "secretArgs": list(entry.secret_args)}
     return edits.EditedRow(Subject.SERVER, server.name, present={**shown, **secrets}, shown=shown)
 
 
@@ -321,13 +367,20 @@ def describe_server(server: Server) -> dict[str, object]:
     return {
         "transport": str(server.transport),
         "command": server.command,
-        "args": f"{len(entry.args)} arguments" if entry and entry.args else "",
+        "args": list(show_args(entry.args, entry.secret_args)) if entry else [],
         "env": sorted(entry.env) if entry else [],
         "url": server.url,
         "headers": sorted(entry.headers) if entry else [],
+        **_describe_rest(entry),
         "deferLoading": server.defer_loading,
         **describe_kind(server),
     }
+
+
+def _describe_rest(entry: ServerEntry | None) -> dict[str, object]:
+    """The folder and the timeout, where they are given."""
+    given = {"cwd": entry.cwd, "timeoutSeconds": entry.timeout_seconds} if entry else {}
+    return {name: value for name, value in given.items() if value}
 
 
 def describe_kind(server: Server) -> dict[str, object]:
@@ -336,7 +389,8 @@ def describe_kind(server: Server) -> dict[str, object]:
     return described if server.enabled else {**described, "enabled": False}
 
 
-def _connection_of(entry: ServerEntry) -> Connection:
+def connection_of(entry: ServerEntry) -> Connection:
+    """What a worker needs to reach the server, secrets included."""
     return Connection(
         transport=entry.transport,
         command=entry.command,
@@ -344,6 +398,9 @@ def _connection_of(entry: ServerEntry) -> Connection:
         env=entry.env,
         url=entry.url,
         headers=entry.headers,
+        cwd=entry.cwd,
+        timeout_seconds=entry.timeout_seconds,
+        secret_args=entry.secret_args,
     )
 
 

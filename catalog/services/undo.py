@@ -90,6 +90,7 @@ def _undo_server(change: Change, actor: actors.Actor) -> str:
         "deferLoading": server.defer_loading,
         "enabled": server.enabled,
         "kind": str(server.kind),
+        "description": server.description,
         "refreshIntervalSeconds": server.refresh_interval_seconds,
     }
     _require_unchanged(change, present)
@@ -100,6 +101,8 @@ def _undo_server(change: Change, actor: actors.Actor) -> str:
         servers.set_enabled(server=server, enabled=before["enabled"], actor=actor)
     if "kind" in before:
         servers.set_kind(server=server, kind=Kind(before["kind"]), actor=actor)
+    if "description" in before:
+        servers.set_description(server=server, description=before["description"], actor=actor)
     if "refreshIntervalSeconds" in before:
         servers.set_refresh_interval(server=server, seconds=before["refreshIntervalSeconds"], actor=actor)
     return change.name
@@ -172,6 +175,10 @@ def _require_unchanged(change: Change, present: Mapping[str, object]) -> None:
 
 
 _UNDOS: tuple[tuple[Subject, frozenset[str], Undo], ...] = (
-    (Subject.SERVER, frozenset({"deferLoading", "enabled", "kind", "refreshIntervalSeconds"}), _undo_server),
+    (
+        Subject.SERVER,
+        frozenset({"deferLoading", "enabled", "kind", "description", "refreshIntervalSeconds"}),
+        _undo_server,
+    ),
     (Subject.TOOL, frozenset({"loading", "keywords", "hidden", "tags"}), _undo_tool),
 )

@@ -20,6 +20,7 @@ from catalog.domain.connection import (
     UpstreamFailure,
     resolve,
 )
+from catalog.domain.references import names_of
 from catalog.upstream.definitions import mask_and_judge
 from catalog.upstream.failures import Link, explain_failure, explain_timeout
 from catalog.upstream.guard import Resolver, resolve_host
@@ -54,7 +55,8 @@ def list_tools(
     resolved = resolve(connection, environment, rules.references)
     make_link = partial(_make_link, resolved, limits, rules, environment, resolver)
     outcome, stderr = asyncio.run(_ask(resolved.transport, make_link, limits))
-    tidy = partial(present, secrets=secrets_of(resolved))
+    referred = {name: environment.get(name, "") for name in names_of(connection)}
+    tidy = partial(present, secrets=secrets_of(resolved, referred))
     tail = tidy(stderr).encode()[-limits.stderr_tail_bytes :].decode(errors="ignore")
     if isinstance(outcome, UpstreamFailure):
         raise UpstreamFailure(outcome.code, tidy(outcome.message)[:LONGEST_MESSAGE], stderr_tail=tail)
@@ -105,26 +107,31 @@ async def _ask(
     started = anyio.current_time()
     try:
         link = make_link()
-        outcome = await _converse(link, limits, "legacy" if transport is Transport.SSE else "auto")
-        left_seconds = limits.connect_timeout_seconds - (anyio.current_time() - started)
+        ends_at = started + limits.total_timeout_seconds
+        mode = "legacy" if transport is Transport.SSE else "auto"
+        outcome = await _converse(link, limits, mode, ends_at)
+        passed_seconds = anyio.current_time() - started
+        left_seconds = min(limits.connect_timeout_seconds, limits.total_timeout_seconds) - passed_seconds
         if isinstance(outcome, UpstreamFailure) and outcome.code is FailureCode.EXITED and left_seconds > 0:
             link = make_link()
-            outcome = await _converse(link, replace(limits, connect_timeout_seconds=left_seconds), "legacy")
+            hurried = replace(limits, connect_timeout_seconds=left_seconds)
+            outcome = await _converse(link, hurried, "legacy", ends_at)
     except UpstreamFailure as failure:
         return failure, ""
     return outcome, link.stderr_tail
 
 
-async def _converse(link: Link, limits: Limits, mode: str) -> _Heard | UpstreamFailure:
+async def _converse(link: Link, limits: Limits, mode: str, ends_at: float) -> _Heard | UpstreamFailure:
+    """`ends_at` is when the whole listing has to be over, whatever is left of the other limits."""
     sieve = ToolSieve(limits)
     heard: _Heard | None = None
     failure: UpstreamFailure | None = None
-    timeout_seconds, is_listing = limits.connect_timeout_seconds, False
+    timeout_seconds, is_listing = _limit(limits.connect_timeout_seconds, ends_at), False
     with anyio.CancelScope(deadline=anyio.current_time() + timeout_seconds) as scope:
         try:
             client = Client(sieve.strain(link.connect()), mode=mode, cache=None, client_info=OURSELVES)
             async with client:
-                timeout_seconds, is_listing = limits.list_timeout_seconds, True
+                timeout_seconds, is_listing = _limit(limits.list_timeout_seconds, ends_at), True
                 scope.deadline = anyio.current_time() + timeout_seconds
                 heard = await _read_tools(client, sieve, limits), _read_introduction(client)
                 scope.deadline = anyio.current_time() + limits.close_timeout_seconds
@@ -133,6 +140,10 @@ async def _converse(link: Link, limits: Limits, mode: str) -> _Heard | UpstreamF
     if heard:
         return heard  # and whatever happened on parting does not matter
     return failure or sieve.failure or explain_timeout(link, is_listing=is_listing, seconds=timeout_seconds)
+
+
+def _limit(seconds: float, ends_at: float) -> float:
+    return max(0.0, min(seconds, ends_at - anyio.current_time()))
 
 
 async def _read_tools(client: Client, sieve: ToolSieve, limits: Limits) -> list[object]:

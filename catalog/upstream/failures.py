@@ -51,6 +51,7 @@ def explain_failure(error: BaseException, link: Link, *, is_listing: bool) -> Up
 def explain_timeout(link: Link, *, is_listing: bool, seconds: float) -> UpstreamFailure:
     if known := link.failure():
         return known
+    seconds = round(seconds, 1)
     if link.noise:
         return UpstreamFailure(
             FailureCode.NOT_MCP,

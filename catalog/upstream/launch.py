@@ -1,5 +1,6 @@
 """Checks what a stdio definition may run, and builds its environment."""
 
+import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,23 +24,38 @@ class Launch:
     executable: str
     args: tuple[str, ...]
     env: Mapping[str, str]
+    cwd: str | None = None
 
 
 def prepare_launch(connection: Connection, rules: StdioRules, environment: Mapping[str, str]) -> Launch:
     """Check the rules and find the program. Raises UpstreamFailure that names what is not allowed."""
     _check_rules(connection, rules)
-    if "\0" in "".join((connection.command, *connection.args, *connection.env, *connection.env.values())):
+    texts = (connection.command, *connection.args, *connection.env, *connection.env.values(), connection.cwd)
+    if "\0" in "".join(texts):
         raise _not_allowed("The command, its arguments or its variables hold a NUL character")
     inherited = {name: environment[name] for name in INHERITED_VARIABLES if name in environment}
     env = {**inherited, **connection.env}
-    executable = shutil.which(connection.command, path=env.get("PATH"))
+    cwd = _find_folder(connection.cwd)
+    command = connection.command
+    if cwd and os.path.dirname(command):
+        command = os.path.join(cwd, command)
+    executable = shutil.which(command, path=env.get("PATH"))
     if executable is None:
         raise UpstreamFailure(
             FailureCode.COMMAND_NOT_FOUND,
             f"The command {connection.command} was not found where the worker runs: "
             "install it there, or give its full path",
         )
-    return Launch(executable, connection.args, env)
+    return Launch(os.path.abspath(executable), connection.args, env, cwd)
+
+
+def _find_folder(cwd: str) -> str | None:
+    if cwd and not os.path.isdir(cwd):
+        raise UpstreamFailure(
+            FailureCode.FOLDER_NOT_FOUND,
+            f"The folder {cwd} was not found where the worker runs: create it there, or give another",
+        )
+    return cwd or None
 
 
 def _check_rules(connection: Connection, rules: StdioRules) -> None:

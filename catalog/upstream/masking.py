@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from urllib.parse import parse_qsl, unquote, unquote_plus, urlsplit
 
 from catalog.domain.connection import Connection
@@ -32,6 +32,8 @@ WELL_KNOWN_VALUES = frozenset(
         "superuser",
     }
 )
+# As whole values, too common in messages to be a secret.
+COMMON_WORDS = frozenset({"true", "false", "null", "none"})
 _PLAIN = re.compile(
     r"-{0,2}[A-Za-z]+(?:[_-](?:[A-Za-z]+|v?[0-9]{1,2}))*"  # --region, create-issue, eu-west-1
     r"|[a-z]+[0-9]{0,3}(?:_[a-z]+[0-9]{0,3})+"  # get_s3_object
@@ -48,10 +50,20 @@ _JSON_TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 SHORTEST_PATH_SECRET = 20
 
 
-def secrets_of(connection: Connection) -> tuple[str, ...]:
-    """Every secret value of a resolved connection, longest first."""
-    found = set(_values_of(connection))
-    return tuple(sorted((v for v in found if len(v) >= SHORTEST_SECRET), key=lambda v: (-len(v), v)))
+def secrets_of(connection: Connection, referred: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The secrets to mask in errors and on stderr, longest first.
+
+    Every value of a variable or header, and of arguments and the address what looks like a secret: which
+    program, package or file runs is none. `referred` are the variables that the settings refer to.
+    """
+    found = {*_url_values(connection.url), *_values_in_arguments(connection.args, connection.secret_args)}
+    for name, value in (*connection.env.items(), *connection.headers.items()):
+        if name.lower() not in PUBLIC_HEADERS:
+            found.update((value, *_secrets_of_setting(name, value)))
+    for name, value in (referred or {}).items():
+        found.update(_secrets_of_setting(name, value))
+    kept = (value for value in found if len(value) >= SHORTEST_SECRET and value.lower() not in COMMON_WORDS)
+    return tuple(sorted(kept, key=lambda value: (-len(value), value)))
 
 
 def secrets_in_texts(connection: Connection) -> tuple[str, ...]:
@@ -64,7 +76,7 @@ def secrets_in_texts(connection: Connection) -> tuple[str, ...]:
     found = set(_secrets_of_address(connection.url))
     for name, value in (*connection.env.items(), *connection.headers.items()):
         found.update(_secrets_of_setting(name, value))
-    found.update(_secrets_of_arguments(connection.args))
+    found.update(_secrets_of_arguments(connection.args, connection.secret_args))
     kept = (value for value in found if len(value) >= SHORTEST_SECRET_IN_PROSE)
     secret = (value for value in kept if value.lower() not in WELL_KNOWN_VALUES)
     return tuple(sorted(secret, key=lambda value: (-len(value), value)))
@@ -100,16 +112,11 @@ def present(text: str, *, secrets: Iterable[str]) -> str:
     return _mask(text, secrets).replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def _values_of(connection: Connection) -> Iterator[str]:
-    for value in (*connection.args, *connection.env.values(), *connection.headers.values()):
-        yield from _forms_of(value)
-    yield from _url_values(connection.url)
-
-
 def _forms_of(value: str) -> Iterator[str]:
     """The value, and the secret part of it: `Bearer X`, `--token=X`, `Basic base64(X)`."""
     yield value
-    yield from _BETWEEN_PARTS.split(value)
+    parts = _BETWEEN_PARTS.split(value)
+    yield from parts[1:] if _SCHEME.match(value) else parts
     scheme, _, credentials = value.partition(" ")
     if scheme.lower() == "basic":
         try:
@@ -121,7 +128,11 @@ def _forms_of(value: str) -> Iterator[str]:
 
 
 def _url_values(url: str) -> Iterator[str]:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        yield url
+        return
     userinfo = parts.netloc.rpartition("@")[0]
     yield from (userinfo, unquote(userinfo), *(unquote(part) for part in userinfo.split(":")))
     yield from (parts.query, parts.fragment)
@@ -129,9 +140,7 @@ def _url_values(url: str) -> Iterator[str]:
         yield value
     for pair in parts.query.split("&"):
         yield pair.partition("=")[2]
-    for segment in parts.path.split("/"):
-        if len(segment) >= SHORTEST_PATH_SECRET:
-            yield from (segment, unquote(segment))
+    yield from _secrets_of_path(parts.path)
 
 
 def _is_plain(text: str) -> bool:
@@ -152,15 +161,27 @@ def _secrets_of_setting(name: str, value: str) -> Iterator[str]:
     yield from (value, *hidden) if hidden else ()
 
 
-def _secrets_of_arguments(args: Sequence[str]) -> Iterator[str]:
-    """The values of arguments that look like secrets, without option names."""
-    for arg, shown in zip(args, hide_args(args), strict=True):
+def _secrets_of_arguments(args: Sequence[str], marked: Collection[int] = ()) -> Iterator[str]:
+    """The arguments that look like secrets, and their values without option names."""
+    for arg, value in _hidden_arguments(args, marked):
+        yield from _secrets_of_address(value) if _ADDRESS.match(value) else (arg, *_forms_of(value))
+
+
+def _values_in_arguments(args: Sequence[str], marked: Collection[int]) -> Iterator[str]:
+    """The same without the option names, which tell where the secret was."""
+    for _, value in _hidden_arguments(args, marked):
+        yield from _secrets_of_address(value) if _ADDRESS.match(value) else _forms_of(value)
+
+
+def _hidden_arguments(args: Sequence[str], marked: Collection[int]) -> Iterator[tuple[str, str]]:
+    """Each argument that looks like a secret, with its value."""
+    for arg, shown in zip(args, hide_args(args, marked), strict=True):
         if arg == shown:
             continue
         value = arg
         while not _ADDRESS.match(value) and (name := _OPTION_NAME.match(value)):
             value = value[name.end() :]
-        yield from _secrets_of_address(value) if _ADDRESS.match(value) else (arg, *_forms_of(value))
+        yield arg, value
 
 
 def _secrets_of_address(url: str) -> Iterator[str]:
@@ -178,7 +199,11 @@ def _secrets_of_address(url: str) -> Iterator[str]:
             yield from (parts.query, pair, raw, value)
     if not _is_plain(unquote(parts.fragment)):
         yield from (parts.fragment, unquote(parts.fragment))
-    for segment in parts.path.split("/"):
+    yield from _secrets_of_path(parts.path)
+
+
+def _secrets_of_path(path: str) -> Iterator[str]:
+    for segment in path.split("/"):
         is_long = len(segment) >= SHORTEST_PATH_SECRET and not _is_plain(unquote(segment))
         if is_long or hide_args((segment,)) != (segment,):
             yield from (segment, unquote(segment))

@@ -14,6 +14,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
+from catalog.upstream.last_words import find_telling_line
 from catalog.upstream.launch import Launch
 from catalog.upstream.nesting import cut_nesting
 
@@ -86,7 +87,7 @@ class StdioLink:
 
     def ended(self) -> UpstreamFailure:
         how = "closed its output" if self.exit_code is None else f"ended with exit code {self.exit_code}"
-        last_words = self.stderr_tail.strip().rpartition("\n")[2]
+        last_words = find_telling_line(self.stderr_tail)
         return UpstreamFailure(
             FailureCode.EXITED,
             f"The command {how} before it answered{': ' if last_words else ''}{last_words}",
@@ -99,6 +100,7 @@ class StdioLink:
             process = await anyio.open_process(
                 [*subreaper, self._launch.executable, *self._launch.args],
                 env=self._launch.env,
+                cwd=self._launch.cwd,
                 start_new_session=True,
                 pass_fds=(kept,),
             )

@@ -54,11 +54,13 @@ def merge_form(
     present: forms.Form,
     label_of: Callable[[str], str],
     paired_fields: Mapping[str, str] | None = None,
+    form_names: Mapping[str, str] | None = None,
 ) -> EditConflict:
     """The form with the others' changes merged, and the conflicts.
 
     `wanted` are the form's values as the engine has them, `present` is the form as it would be opened now.
-    `paired_fields` names, for a field, another one of the form that goes with it.
+    `paired_fields` names, for a field, another one of the form that goes with it; `form_names` those that
+    the form calls otherwise.
     """
     read = request.POST.get(VERSION, "")
     conflicts = tuple(
@@ -72,7 +74,8 @@ def merge_form(
     )
     theirs = [one.change.field for one in conflicts if not one.is_typed]
     theirs += [other for field, other in (paired_fields or {}).items() if field in theirs]
-    return EditConflict(conflicts, outdated.version, _take_over(request.POST, present, theirs))
+    names = [(form_names or {}).get(field, field) for field in theirs]
+    return EditConflict(conflicts, outdated.version, _take_over(request.POST, present, names))
 
 
 def describe_conflict(outdated: OutdatedEdit, write: Callable[[object], str]) -> str:
@@ -84,11 +87,13 @@ def describe_conflict(outdated: OutdatedEdit, write: Callable[[object], str]) ->
 
 def _take_over(posted: QueryDict, present: forms.Form, fields: Collection[str]) -> QueryDict:
     data = posted.copy()
-    for name in fields:
+    for name in (name for name in fields if name in present.fields):
         value = present[name].value()
         data.pop(name, None)
         if value is True:
             data[name] = "on"
+        elif isinstance(present.fields[name], forms.MultipleChoiceField):
+            data.setlist(name, value or [])
         elif value not in (None, False):
             data[name] = str(value)
     return data

@@ -7,7 +7,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from catalog.access.roles import Role, role_required
-from catalog.console.pages import actor_of_request, render_page, tell_done, way_back
+from catalog.console.kept_forms import SAVED_FORM, keep_form, take_form
+from catalog.console.pages import actor_of_request, render_page, tell_done, wants_part, way_back
 from catalog.domain.errors import Conflict, InvalidInput, OutdatedEdit
 from catalog.models import Policy, SavedQuery
 from catalog.selectors import saved_queries as selectors
@@ -28,6 +29,7 @@ def saved_list(request: HttpRequest) -> HttpResponse:
         "sets": sets,
         "policy_slugs": policy_slugs,
         "new_version": saved_queries.version_of(None),
+        "typed": None if wants_part(request) else take_form(request, SAVED_FORM),
     }
     return render_page(request, "catalog/saved_list.html", "catalog/_saved_set.html", context)
 
@@ -48,6 +50,8 @@ def saved_save(request: HttpRequest) -> HttpResponse:
         )
     except (InvalidInput, Conflict, OutdatedEdit) as problem:
         messages.error(request, f"Not saved: {problem}.")
+        typed = {"query": query, "policy": policy.slug, "others": request.POST.get("others", "")}
+        keep_form(request, SAVED_FORM, {**typed, "expected": request.POST.getlist("expected")})
     else:
         saved_runs.run_policy(policy)
         messages.success(request, f"Saved “{saved.query}”. {_say_result(saved)}")

@@ -3,13 +3,18 @@
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods
 
 from catalog import tasks
-from catalog.access.roles import Role, require_role, role_required
+from catalog.access.roles import Role, require_role, role_of, role_required
 from catalog.console.pages import render_page, wants_part
 from catalog.console.seen import STOP_ASKING
 from catalog.console.spans import write_span
+from catalog.domain.choices import Transport
+from catalog.domain.connection import Connection, field_that_mends
+from catalog.domain.dialects import ServerEntry
+from catalog.domain.dialects.secrets import show_args
 from catalog.domain.errors import Conflict
 from catalog.forms.filters import ServerFilterForm
 from catalog.forms.servers import IntervalForm
@@ -30,7 +35,9 @@ def server_list(request: HttpRequest) -> HttpResponse:
     form = ServerFilterForm(request.GET)
     sort = form.sort_order()
     page = servers.servers_for_table(
+        now=timezone.now(),
         text=form.value("q"),
+        status=form.wanted_status(),
         sort=sort,
         is_reversed=form.is_reversed,
         page=request.GET.get("page", "1"),
@@ -40,7 +47,7 @@ def server_list(request: HttpRequest) -> HttpResponse:
         "page": page,
         "sort": sort,
         "is_reversed": form.is_reversed,
-        "is_filtered": bool(form.value("q")),
+        "is_filtered": bool(form.value("q") or form.value("status")),
         "came_from": "list",
         "demo": None if wants_part(request) else demo.read_demo(),
     }
@@ -63,12 +70,15 @@ def show_server(
 ) -> HttpResponse:
     """`form` is given where it has mistakes to show, `version` where it is saved over a change."""
     interval = {"interval": write_span(server.refresh_interval_seconds)}
+    entry = server_services.try_read_entry(server)
     policy = policies.choose_policy(request.GET.get("policy", ""))
     context = {
         "server": server,
         "form": form or IntervalForm(initial=interval),
         "version": version or version_in(request, server_services.version_of(server)),
         "row": servers.server_row(server),
+        "shown": _describe_settings(entry),
+        "mends": _find_field(request, server, entry),
         "marks": server_marks.marks_of_server(server),
         "policy": policy,
         "tools": tools.tools_of_server(server, policy),
@@ -98,6 +108,30 @@ def server_refresh(request: HttpRequest, name: str) -> HttpResponse:
     if has_ended:
         response["HX-Trigger"] = "server-refreshed"
     return response
+
+
+def _describe_settings(entry: ServerEntry | None) -> dict[str, object]:
+    """What everybody may see of how a server is reached. A page gets no secret value, only names."""
+    if entry is None:
+        return {}
+    return {
+        "args": show_args(entry.args, entry.secret_args),
+        "cwd": entry.cwd,
+        "env": ", ".join(entry.env),
+        "headers": ", ".join(entry.headers),
+        "timeout_seconds": entry.timeout_seconds,
+    }
+
+
+def _find_field(request: HttpRequest, server: Server, entry: ServerEntry | None) -> str:
+    """The field of the form that mends the last failure; empty where the reader may not change it."""
+    if not server.last_error:
+        return ""
+    connection = server_services.connection_of(entry) if entry else Connection(Transport(server.transport))
+    is_admins = server.transport == Transport.STDIO
+    if role_of(request.user) < (Role.ADMIN if is_admins else Role.EDITOR):
+        return ""
+    return field_that_mends(server.last_error_code, server.last_error, connection)
 
 
 def _ask_for_refresh(server: Server) -> None:

@@ -1,6 +1,7 @@
 """The test console: what a search finds and why, what it would load, and what the agent is answered."""
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,7 +11,8 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
 from catalog.access.roles import Role, role_required
-from catalog.console.pages import actor_of_request, render_page, way_back
+from catalog.console.kept_forms import SAVED_FORM, KeptForm, take_form
+from catalog.console.pages import actor_of_request, render_page, wants_part, way_back
 from catalog.domain.choices import Ranker
 from catalog.domain.errors import InvalidInput, Unavailable
 from catalog.domain.query import Required
@@ -25,7 +27,7 @@ from sessions.selectors.searchers import Searcher, choose_searcher, list_searche
 from sessions.services import search_trials, supervision
 from sessions.services.loading import SearchCall
 from sessions.services.search_results import describe_result
-from sessions.views.hit_rows import make_rows
+from sessions.views.hit_rows import HitRow, make_rows
 from sessions.views.rank_chart import draw_rank_chart
 from sessions.views.recent import recent_queries, remember
 
@@ -55,7 +57,7 @@ def console(request: HttpRequest) -> HttpResponse:
         }
     else:
         try:
-            context |= _try_search(form, searcher)
+            context |= _try_search(form, searcher, _take_typed(request, form, searcher))
         except (InvalidInput, Unavailable) as problem:
             context["problem"], status = problem, problem.status
         else:
@@ -93,7 +95,14 @@ def _make_call(form: ConsoleForm) -> SearchCall:
     return SearchCall(query=query, max_results=limit)
 
 
-def _try_search(form: ConsoleForm, searcher: Searcher) -> dict[str, object]:
+def _take_typed(request: HttpRequest, form: ConsoleForm, searcher: Searcher) -> KeptForm | None:
+    """What was typed to save this query, where that was refused."""
+    typed = None if wants_part(request) else take_form(request, SAVED_FORM)
+    asked = (form.asked_query().strip(), searcher.policy.slug)
+    return typed if typed and (str(typed["query"]).strip(), typed["policy"]) == asked else None
+
+
+def _try_search(form: ConsoleForm, searcher: Searcher, typed: KeptForm | None) -> dict[str, object]:
     session, query = searcher.session, form.asked_query()
     trial_context = (
         search_trials.trial_of_policy(searcher.policy.pk)
@@ -104,7 +113,7 @@ def _try_search(form: ConsoleForm, searcher: Searcher) -> dict[str, object]:
     ranker = form.asked_ranker() or Ranker(trial_context.offer.policy.ranker)
     trial = search_trials.try_search(trial_context.with_ranker(ranker), call)
     saved = None if is_pattern else saved_queries.find_saved_as(searcher.policy.pk, query)
-    expected = saved.expected if saved else []
+    expected = list(typed["expected"]) if typed else saved.expected if saved else []
     rows = make_rows(trial, ranker, expected)
     context: dict[str, object] = {
         "trial": trial,
@@ -117,7 +126,8 @@ def _try_search(form: ConsoleForm, searcher: Searcher) -> dict[str, object]:
         "can_save": not is_pattern,
         "saved": saved,
         "saved_version": version_of(saved),
-        "unfound": ", ".join(name for name in expected if name not in {row.tool.name for row in rows}),
+        "unfound": typed["others"] if typed else _name_unfound(expected, rows),
+        "typed": typed,
     }
     match form.asked_view():
         case ConsoleView.RANKERS:
@@ -126,6 +136,11 @@ def _try_search(form: ConsoleForm, searcher: Searcher) -> dict[str, object]:
             context["answer"] = describe_result(trial.result)
             context["call"] = _describe_call(call)
     return context
+
+
+def _name_unfound(expected: Sequence[str], rows: Sequence[HitRow]) -> str:
+    found = {row.tool.name for row in rows}
+    return ", ".join(name for name in expected if name not in found)
 
 
 def _describe_call(call: SearchCall) -> dict[str, object]:

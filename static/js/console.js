@@ -44,6 +44,42 @@ function closeMenus(except) {
   for (const menu of document.querySelectorAll("details[data-closes-outside][open]")) {
     if (!except || !menu.contains(except)) menu.open = false;
   }
+  for (const panel of document.querySelectorAll("[data-closes-look]")) {
+    if (!except || !panel.parentElement.contains(except)) closeLook(panel);
+  }
+}
+
+// The switch beside it shows what is in force, so that closing needs no request.
+function closeLook(panel) {
+  const chosen = panel.parentElement.querySelector("input[type=radio]:checked");
+  const hadFocus = panel.parentElement.contains(document.activeElement);
+  panel.remove();
+  if (hadFocus && chosen) chosen.focus();
+}
+
+// A switch shows what is in force again where its request has failed.
+function putBack(event) {
+  const form = event.detail.elt?.closest?.("form");
+  if (form && form.closest(".switch")) form.reset();
+}
+
+// Rows of names and values: a new row is a copy of the last without what that one says.
+function addPair(field) {
+  const last = [...field.querySelectorAll("[data-pair]")].at(-1);
+  const added = last.cloneNode(true);
+  const [name, value] = added.querySelectorAll("input");
+  for (const input of [name, value]) input.value = "";
+  name.setAttribute("aria-label", `Name of the ${field.dataset.pairs}`);
+  value.setAttribute("aria-label", `Value of the ${field.dataset.pairs}`);
+  value.placeholder = field.dataset.hint;
+  last.after(added);
+  return name;
+}
+
+function removePair(pair, field) {
+  if (field.querySelectorAll("[data-pair]").length === 1) addPair(field);
+  pair.remove();
+  field.querySelector("[data-adds-pair]").focus();
 }
 
 // Without a secure origin a browser offers no clipboard; the old way through a selection still works there.
@@ -87,6 +123,9 @@ function onClick(event) {
   const copier = event.target.closest("[data-copies], [data-copies-from]");
   if (copier) copyFrom(copier);
   if (event.target.closest("[data-opens='shortcuts']")) openShortcuts();
+  const field = event.target.closest("[data-pairs]");
+  if (field && event.target.closest("[data-adds-pair]")) addPair(field).focus();
+  if (field && event.target.closest("[data-removes-pair]")) removePair(event.target.closest("[data-pair]"), field);
   const toast = event.target.closest("[data-toast]");
   if (toast && !event.target.closest("button")) toast.remove();
 }
@@ -200,6 +239,8 @@ function start() {
     if (event.target.type === "checkbox") onTick(event);
   });
   countAllTicks();
+  document.addEventListener("htmx:responseError", putBack);
+  document.addEventListener("htmx:sendError", putBack);
   document.addEventListener("htmx:responseError", (event) => {
     showToast(`The server answered with an error (${event.detail.xhr.status}). Reload the page to see it.`);
   });

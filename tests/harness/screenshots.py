@@ -24,6 +24,7 @@ PAGES = {
     "servers": "/servers/",
     "server": "/servers/github/",
     "server-loading": "/servers/github/loading/?defer=load",
+    "server-edit": "/servers/workshop/edit/?field=args",
     "add-server": "/add-server/",
     "imported": "/imported/?servers=1-20",
     "tools": "/tools/",

@@ -193,9 +193,28 @@ def test_troubled_servers_and_changes_are_named() -> None:
 def test_new_server_needs_attention_only_when_its_first_refresh_is_long_due() -> None:
     server = make_server(name="newcomer", transport=Transport.STDIO, command="x")
     client = signed_in(Role.VIEWER)
-    assert client.get("/").context["troubled"] == []
+    page = client.get("/")
+    assert not page.context["troubled"].servers
+    assert "1 server has not been asked yet" in visible_text(page)
     Server.objects.update(created_at=timezone.now() - timedelta(minutes=5))
-    assert client.get("/").context["troubled"] == [server]
+    assert client.get("/").context["troubled"].servers == [server]
+
+
+def test_servers_are_said_to_have_answered_only_if_they_were_asked() -> None:
+    client = signed_in(Role.VIEWER)
+    make_server(name="snapshot", last_refreshed_at=timezone.now())
+    assert "answered" not in visible_text(client.get("/"))
+    make_server(transport=Transport.STDIO, command="x", last_refreshed_at=timezone.now())
+    assert "1 server answered when last asked" in visible_text(client.get("/"))
+
+
+def test_how_many_more_servers_need_attention_is_told() -> None:
+    for number in range(10):
+        make_server(name=f"bad-{number}", transport=Transport.STDIO, command="x", failures=1)
+    page = visible_text(signed_in(Role.VIEWER).get("/"))
+    assert "bad-7" in page
+    assert "bad-8" not in page
+    assert "2 more" in page
 
 
 def test_part_is_what_changes_and_asks_for_less() -> None:

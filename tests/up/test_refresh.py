@@ -13,6 +13,8 @@ from tests.catalog.upstream.conftest import SERVERS, list_with_sdk
 from tests.catalog.upstream.test_real_servers import run_everything
 from tests.catalog.upstream.web import run_web
 from tests.harness.instance import Instance, processes_of
+from tests.harness.locked_server import TOKEN, running_locked_server
+from tests.harness.rest import RestClient
 from tests.servers.installed import STDIO_SERVERS, require_installed
 
 CANARY = "canary-77c1d0"
@@ -108,6 +110,19 @@ class TestBadServers:
         export = instance.manage("export_config")
         assert "good" in export.stdout
         assert CANARY not in export.stdout + export.stderr
+
+
+@pytest.mark.slow
+def test_connection_is_tested_by_rest_and_nothing_is_added(instance: Instance) -> None:
+    key = instance.manage("create_key", "tester", "--admin").stdout.strip()
+    client = RestClient(instance.port, key)
+    with running_locked_server() as address:
+        right = client.post("/servers/locked/test", {"url": address, "headers": {"Authorization": TOKEN}})
+        wrong = client.post("/servers/locked/test", {"url": address})
+    assert (right["ok"], right["tools"], right["error"]) == (True, 2, "")
+    assert (wrong["ok"], wrong["tools"]) == (False, 0)
+    assert "needs a token" in wrong["error"]
+    assert client.call("GET", "/servers/locked").status == 404
 
 
 class TestChangingServer:

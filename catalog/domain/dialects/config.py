@@ -43,6 +43,9 @@ class ServerEntry:
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: str = ""
+    timeout_seconds: int | None = None
+    secret_args: tuple[int, ...] = ()  # positions, from 0, that an admin has marked as secret
     defer_loading: bool | None = None
     kind: Kind | None = None
     enabled: bool | None = None

@@ -1,7 +1,7 @@
 """Removes secrets from an export: each becomes a `${NAME}` reference."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit, urlunsplit
 
@@ -12,12 +12,16 @@ from catalog.domain.references import REFERENCE, names_in
 _SCHEME = re.compile(r"(?i:bearer|basic|token|apikey) (?=\S)")
 _REFERENCE = re.compile(rf"(?:{_SCHEME.pattern})?\$\{{[A-Za-z_][A-Za-z0-9_]*\}}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HIDDEN = re.compile(r"\$\{SECRET[A-Z0-9_]*\}")  # as `hide_args` writes it
 _SENSITIVE_NAME = re.compile(
     r"(?i)secret|passw|token|credential|authorization"
     r"|(?:key|pass|pwd|auth|bearer|cookie|sig|signature|jwt|(?:^|[-_.])pat)$"
 )
 _ASSIGNMENT = re.compile(r"(?s)(-{0,2}[A-Za-z][A-Za-z0-9_.-]*)(=|: ?)(.*)")
 _BLANK = re.compile(r"\s")
+# Options whose value sets a variable or a header: secret whatever its name.
+_VARIABLE_OPTIONS = frozenset({"-e", "--env"})
+_HEADER_OPTIONS = frozenset({"--header"})
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _KNOWN_TOKEN = re.compile(
     r"(?<![A-Za-z0-9])(?:sk-|gh[opusr]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|hf_|npm_|pypi-|eyJ)[\w.-]{8,}"
@@ -37,16 +41,24 @@ def is_sensitive_name(name: str) -> bool:
     return bool(_SENSITIVE_NAME.search(name))
 
 
-def hide_args(args: Sequence[str]) -> tuple[str, ...]:
-    """Arguments with likely secrets replaced."""
-    return _hide_in_args(args, "SECRET")
+def hide_args(args: Sequence[str], marked: Collection[int] = ()) -> tuple[str, ...]:
+    """Arguments with likely secrets replaced, and those at the marked positions."""
+    return _hide_in_args(args, "SECRET", marked)
+
+
+def show_args(args: Sequence[str], marked: Collection[int] = ()) -> tuple[str, ...]:
+    """Arguments as people see them: in place of a secret stands a mask."""
+    return tuple(
+        arg if arg == hidden else _HIDDEN.sub(MASK, hidden)
+        for arg, hidden in zip(args, hide_args(args, marked), strict=True)
+    )
 
 
 def hide_secrets(server: ServerEntry) -> ServerEntry:
     """The entry with variables, headers, URL parameters and likely secret arguments replaced."""
     return replace(
         server,
-        args=_hide_in_args(server.args, server.name),
+        args=_hide_in_args(server.args, server.name, server.secret_args),
         env={name: _refer(value, name) for name, value in server.env.items()},
         url=hide_address(server.url, server.name),
         headers={name: _refer(value, server.name, name) for name, value in server.headers.items()},
@@ -69,16 +81,32 @@ def _name_variable(*parts: str) -> str:
     return name if name[:1].isalpha() else f"SECRET_{name}".rstrip("_")
 
 
-def _hide_in_args(args: Sequence[str], server: str) -> tuple[str, ...]:
+def _hide_in_args(args: Sequence[str], server: str, marked: Collection[int] = ()) -> tuple[str, ...]:
     hidden: list[str] = []
     flag = ""  # a sensitive option whose value is the next argument
+    setter = ""  # an option whose next argument sets a variable or a header
     for position, arg in enumerate(args, start=1):
-        if flag and not arg.startswith("-"):
+        if position - 1 in marked:
+            hidden.append(_refer(arg, server, f"ARG_{position}"))
+        elif setter:
+            hidden.append(_hide_setting(arg, server, setter))
+        elif flag and not arg.startswith("-"):
             hidden.append(_refer(arg, server, flag))
         else:
             hidden.append(_hide_in_arg(arg, server, position))
         flag = arg if arg.startswith("-") and _SENSITIVE_NAME.search(arg) else ""
+        setter = arg if arg in _VARIABLE_OPTIONS | _HEADER_OPTIONS else ""
     return tuple(hidden)
+
+
+def _hide_setting(text: str, server: str, option: str) -> str:
+    """`NAME=value` or `Name: value` without its value; a variable's name alone passes that variable on."""
+    is_header = option in _HEADER_OPTIONS
+    name, sign, value = text.partition(":" if is_header else "=")
+    if not sign:
+        return _refer(text, server, option) if is_header else text
+    blank = value[: len(value) - len(value.lstrip())]
+    return f"{name}{sign}{blank}{_refer(value.lstrip(), server, name)}"
 
 
 def _hide_in_arg(arg: str, server: str, position: int) -> str:
@@ -88,6 +116,8 @@ def _hide_in_arg(arg: str, server: str, position: int) -> str:
     if not assignment:
         return _hide_if_secret(arg, server, f"ARG_{position}")
     name, sign, value = assignment.groups()
+    if name in _VARIABLE_OPTIONS | _HEADER_OPTIONS:
+        return name + sign + _hide_setting(value, server, name)
     is_sensitive = _SENSITIVE_NAME.search(name)
     return (
         name + sign + (_refer(value, server, name) if is_sensitive else _hide_in_arg(value, server, position))

@@ -10,9 +10,16 @@ from catalog.domain.connection import why_header_refused
 from catalog.domain.dialects.config import ServerEntry
 from catalog.domain.dialects.keys import fold_key, name_keys, refuse_misspelt
 from catalog.domain.dialects.shapes import Adapted
-from catalog.domain.limits import ADDRESS_CHARS, COMMAND_CHARS
+from catalog.domain.limits import ADDRESS_CHARS, COMMAND_CHARS, COUNT, SERVER_TIMEOUT_SECONDS
 from catalog.domain.problems import Problems, join_place
-from catalog.domain.values import BadValueError, read_choice, read_flag, read_text, read_text_list
+from catalog.domain.values import (
+    BadValueError,
+    read_choice,
+    read_flag,
+    read_text,
+    read_text_list,
+    read_whole_number,
+)
 
 # By their letters alone: `streamable-http`, `streamable_http` and `streamableHttp` are one.
 _TRANSPORTS: Mapping[str, Transport] = {
@@ -24,9 +31,12 @@ _TRANSPORTS: Mapping[str, Transport] = {
 }
 # Programs disagree on where the host of such an address ends.
 _ODD_IN_URL = re.compile(r"[\x00-\x20\x7f\\]")
+_READ_TIMEOUT = partial(read_whole_number, least=1, most=SERVER_TIMEOUT_SECONDS)
+
 # With the twins in snake_case that `Problems.read_key` takes.
 _KNOWN_KEYS = (
-    *("command", "args", "env", "url", "headers", "type", "transport"),
+    *("command", "args", "env", "cwd", "url", "headers", "type", "transport"),
+    *("timeoutSeconds", "timeout_seconds", "secretArgs", "secret_args"),
     *("deferLoading", "defer_loading", "alwaysLoad", "always_load", "kind", "enabled", "disabled", "demo"),
 )
 
@@ -47,6 +57,9 @@ def parse_server(name: str, adapted: Adapted, place: str, problems: Problems) ->
         env=_parse_texts(entry.get("env"), at("env"), problems),
         url=problems.read(at("url"), entry.get("url"), _read_url, ""),
         headers=_parse_headers(entry.get("headers"), at("headers"), problems),
+        cwd=problems.read(at("cwd"), _read_folder(entry), _read_command, ""),
+        timeout_seconds=problems.read_key(place, entry, "timeoutSeconds", _READ_TIMEOUT),
+        secret_args=problems.read_key(place, entry, "secretArgs", _read_positions) or (),
         defer_loading=parse_defer_loading(entry, place, problems),
         kind=problems.read_key(place, entry, "kind", partial(read_choice, choices=Kind)),
         enabled=parse_enabled(entry, place, problems),
@@ -56,7 +69,14 @@ def parse_server(name: str, adapted: Adapted, place: str, problems: Problems) ->
 
 def find_ignored(adapted: Adapted) -> tuple[str, ...]:
     """The keys of a server that we do not read."""
-    return name_keys((*(key for key in adapted.entry if key not in _KNOWN_KEYS), *adapted.unread))
+    entry = adapted.entry
+    unread = (key for key in entry if key not in _KNOWN_KEYS or _is_idle(key, entry))
+    return name_keys((*unread, *adapted.unread))
+
+
+def _is_idle(key: str, entry: Mapping[str, object]) -> bool:
+    """Whether a key of ours means nothing beside the others: only a command runs in a folder."""
+    return key == "cwd" and not entry.get("command")
 
 
 def render_server(server: ServerEntry) -> dict[str, object]:
@@ -70,6 +90,9 @@ def render_server(server: ServerEntry) -> dict[str, object]:
         "env": dict(server.env),
         "url": server.url,
         "headers": dict(server.headers),
+        "cwd": server.cwd,
+        "timeoutSeconds": server.timeout_seconds,
+        "secretArgs": list(server.secret_args),
     }
     entry |= {key: value for key, value in written.items() if value}
     if server.defer_loading is not None:
@@ -128,6 +151,17 @@ def _read_command(value: object) -> str:
     if len(command) > COMMAND_CHARS or "\0" in command:
         raise BadValueError(f"must have at most {COMMAND_CHARS:,} characters, none of them NUL")
     return command
+
+
+def _read_folder(entry: Mapping[str, object]) -> object:
+    return None if _is_idle("cwd", entry) else entry.get("cwd")
+
+
+def _read_positions(value: object) -> tuple[int, ...]:
+    """Positions of arguments, from 0."""
+    if not isinstance(value, list) or not all(type(one) is int and 0 <= one <= COUNT for one in value):
+        raise BadValueError("must be a list of positions, from 0")
+    return tuple(sorted(set(value)))
 
 
 def _read_url(value: object) -> str:

@@ -171,7 +171,7 @@ class TestServers:
             shown["description"] == narrow.read("/servers/slack")["description"] == "Messages and channels."
         )
         sent = admin.call("PATCH", "/servers/slack", {"description": "Other words."})
-        assert (sent.status_code, sent.json()["description"]) == (200, "Messages and channels.")
+        assert (sent.status_code, sent.json()["description"]) == (200, "Other words.")
 
     def test_admin_sets_how_often_a_server_is_asked(self, admin: Agent) -> None:
         made = {"name": "api", "url": "https://mcp.test/", "refreshIntervalSeconds": 60}

@@ -37,7 +37,11 @@ def test_headers_keep_their_scheme_and_name_the_server() -> None:
         (["--port=8080", "--verbose"], ["--port=8080", "--verbose"]),
         (["--token", "--verbose"], ["--token", "--verbose"]),
         (["ghp_abcdefgh12345678"], ["${MY_HUB_ARG_1}"]),
-        (["-e", "X=ghp_abcdefgh12345678"], ["-e", "X=${MY_HUB_ARG_2}"]),
+        (["-e", "X=ghp_abcdefgh12345678"], ["-e", "X=${MY_HUB_X}"]),
+        (["-e", "MODE=fast", "--env", "A=b"], ["-e", "MODE=${MY_HUB_MODE}", "--env", "A=${MY_HUB_A}"]),
+        (["--env=MODE=fast"], ["--env=MODE=${MY_HUB_MODE}"]),
+        (["run", "-e", "TOKEN", "image"], ["run", "-e", "TOKEN", "image"]),
+        (["--header", "X-Team: tools"], ["--header", "X-Team: ${MY_HUB_X_TEAM}"]),
         (["0123456789abcdef0123456789abcdef"], ["${MY_HUB_ARG_1}"]),
         (["postgres://me:pw@db/x"], ["postgres://${MY_HUB_CREDENTIALS}@db/x"]),
         (

@@ -32,6 +32,17 @@ def test_without_a_mark_the_policy_stays_as_it_is() -> None:
     assert (config.policy_changes, config.dialect) == (None, None)
 
 
+def test_folder_timeout_and_marked_arguments_go_in_and_out() -> None:
+    given = {"command": "npx", "args": ["a", "b"], "cwd": "/srv", "timeoutSeconds": 90, "secretArgs": [1]}
+    server = parse_server(**given)
+    assert (server.cwd, server.timeout_seconds, server.secret_args) == ("/srv", 90, (1,))
+    written = render_config(Dialect.CLAUDE, [server], Policy()).document["mcpServers"]
+    assert written == {"github": {**given, "args": ["a", "${GITHUB_ARG_2}"]}}
+    wrong = {"command": "npx", "cwd": 5, "timeoutSeconds": 0, "secretArgs": ["b"]}
+    places = mistakes_of({"mcpServers": {"github": wrong}})
+    assert set(places) == {f"mcpServers.github.{key}" for key in ("cwd", "timeoutSeconds", "secretArgs")}
+
+
 @pytest.mark.parametrize(
     ("document", "dialect"),
     [

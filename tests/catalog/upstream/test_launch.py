@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,19 @@ def test_the_list_says_which_program_and_not_what_it_does() -> None:
     rules = StdioRules(allowed_commands=frozenset({"sh"}))
     connection = Connection(Transport.STDIO, command="sh", args=("-c", "id"), env={"npm_config_x": "1"})
     assert prepare_launch(connection, rules, os.environ).args == ("-c", "id")
+
+
+def test_a_command_runs_in_its_folder(tmp_path: Path) -> None:
+    program = tmp_path / "serve"
+    program.write_text("#!/bin/sh\npwd >&2\nexit 3\n")
+    program.chmod(0o755)
+    connection = Connection(Transport.STDIO, command="./serve", cwd=str(tmp_path))
+    with pytest.raises(UpstreamFailure) as failure:
+        upstream.list_tools(connection, limits=Limits(), rules=Rules())
+    assert failure.value.stderr_tail.strip() == str(tmp_path)
+    with pytest.raises(UpstreamFailure) as missing:
+        upstream.list_tools(replace(connection, cwd=f"{tmp_path}/gone"), limits=Limits(), rules=Rules())
+    assert missing.value.code is FailureCode.FOLDER_NOT_FOUND
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_no_failure_of_a_command_tells_a_secret(behaviour: str, caplog: pytest.L
 
 def test_stderr_shows_where_a_secret_was(caplog: pytest.LogCaptureFixture) -> None:
     connection = odd_connection("tells_its_secrets", f"--token={CANARY}", env={"API_TOKEN": CANARY})
-    assert fail(connection, caplog).stderr_tail == "args ['•••'] env •••\n"
+    assert fail(connection, caplog).stderr_tail == "args ['--token=•••'] env •••\n"
 
 
 def test_an_error_of_the_server_shows_where_a_secret_was(caplog: pytest.LogCaptureFixture) -> None:
@@ -99,6 +99,58 @@ def test_a_secret_is_known_in_every_place(connection: Connection) -> None:
 def test_short_values_are_not_masked() -> None:
     connection = Connection(Transport.STDIO, args=("-y", "run"), env={"DEBUG": "1"})
     assert present("run -y 1", secrets=secrets_of(connection)) == "run -y 1"
+
+
+@pytest.mark.parametrize(
+    ("connection", "said"),
+    [
+        (
+            Connection(Transport.STDIO, command="npx", args=("-y", "@acme/nothing")),
+            "404 '@acme/nothing@*' could not be found",
+        ),
+        (Connection(Transport.STDIO, args=("-c", "exit 3; echo done")), "ended with exit code 3: done"),
+        (Connection(Transport.STDIO, args=("/srv/app/server.py",)), 'File "/srv/app/server.py", line 2'),
+        (Connection(Transport.HTTP, headers={"Authorization": f"Bearer {CANARY}"}), "a Bearer token"),
+        (Connection(Transport.STDIO, env={"DEBUG": "true"}), "is it true?"),
+        (Connection(Transport.HTTP, url="https://a.b/model-context-protocol/mcp"), "model-context-protocol"),
+    ],
+)
+def test_what_is_no_secret_is_not_masked(connection: Connection, said: str) -> None:
+    assert present(said, secrets=secrets_of(connection)) == said
+
+
+@pytest.mark.parametrize(
+    ("args", "name"),
+    [
+        (("-e", f"NAME={CANARY}"), "NAME"),
+        (("--env", f"NAME={CANARY}"), "NAME"),
+        ((f"--env=NAME={CANARY}",), "--env=NAME"),
+        (("--header", f"X-Team: {CANARY}"), "X-Team"),
+        (("--token", CANARY), "--token"),
+    ],
+)
+def test_variable_or_header_in_an_argument_is_a_secret_whatever_its_name(
+    args: tuple[str, ...], name: str
+) -> None:
+    hidden = present(" ".join(args), secrets=secrets_of(Connection(Transport.STDIO, args=args)))
+    assert CANARY not in hidden
+    assert name in hidden
+
+
+def test_argument_that_an_admin_has_marked_is_a_secret() -> None:
+    connection = Connection(Transport.STDIO, args=("serve", "harmless-word"), secret_args=(1,))
+    assert present("serve harmless-word", secrets=secrets_of(connection)) == "serve •••"
+    assert "harmless-word" in secrets_in_texts(connection)
+
+
+def test_value_of_a_variable_that_is_referred_to_is_masked(caplog: pytest.LogCaptureFixture) -> None:
+    connection = odd_connection("tells_its_secrets", "${WORD}", env={"API_TOKEN": "x"})
+    with pytest.raises(UpstreamFailure) as failure:
+        upstream.list_tools(
+            connection, limits=HASTY, rules=AT_HOME, environment={"WORD": "pa55-of-the-house"}
+        )
+    assert "pa55" not in failure.value.stderr_tail
+    assert "args ['•••']" in failure.value.stderr_tail
 
 
 def test_a_server_may_be_called_like_its_argument_but_tell_no_secret() -> None:

@@ -137,7 +137,11 @@ class TestSaving:
     def test_mistake_is_told_and_nothing_is_kept(self, policy: Policy) -> None:
         client = signed_in(Role.EDITOR)
         client.post(f"{PAGE}save/", {"policy": "default", "query": "send", "others": "nowhere"})
-        assert "Not saved: expected: there is no tool nowhere." in visible_text(client.get(PAGE))
+        page = client.get(PAGE)
+        assert "Not saved: expected: there is no tool nowhere." in visible_text(page)
+        assert 'value="send"' in text_of(page)
+        assert 'value="nowhere"' in text_of(page)
+        assert 'value="nowhere"' not in text_of(client.get(PAGE))
         assert not SavedQuery.objects.exists()
 
     def test_unknown_policy_is_not_found(self) -> None:

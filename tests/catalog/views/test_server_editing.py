@@ -34,7 +34,8 @@ class TestLoading:
         now = sent_under("default")
         assert f"{now} → 1,000 tokens (+{1000 - now})" in page
         assert "github +1 – +1,000" in page
-        assert 'value="load" checked' in text_of(response)
+        assert "Set to load?" in page
+        assert 'value="inherit" checked' in text_of(response), "it shows what is in force"
         github.refresh_from_db()
         assert github.defer_loading is None
 

@@ -1,5 +1,8 @@
 """The pages of servers."""
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 from django.utils import timezone
@@ -61,7 +64,7 @@ class TestList:
         make_server(name="slack")
         client = signed_in(Role.VIEWER)
         assert "slack" not in visible_text(client.get("/servers/?q=HUB", headers=HTMX))
-        assert "No server has that" in visible_text(client.get("/servers/?q=nowhere"))
+        assert "No server matches" in visible_text(client.get("/servers/?q=nowhere"))
 
     def test_sorts_by_name_by_size_and_by_default_for_an_unknown_order(self) -> None:
         make_tool(server=make_server(name="aaa"), name="a", description="short")
@@ -69,9 +72,42 @@ class TestList:
         client = signed_in(Role.VIEWER)
         by_name = text_of(client.get("/servers/?sort=name"))
         assert by_name.index("/servers/aaa/") < by_name.index("/servers/bbb/")
-        for order in ("size", "nonsense", "-name"):
+        for order in ("size", "-name"):
             by_size = text_of(client.get(f"/servers/?sort={order}"))
             assert by_size.index("/servers/bbb/") < by_size.index("/servers/aaa/")
+
+    def test_failing_ones_come_first_with_their_reason_then_new_ones(self) -> None:
+        hour_ago, now = timezone.now() - timedelta(hours=2), timezone.now()
+        rows: dict[str, dict[str, object]] = {
+            "aa-off": {"enabled": False},
+            "bb-fine": {"last_refreshed_at": now},
+            "cc-new": {"last_refreshed_at": now},
+            "dd-waiting": {},
+            "ee-failing": {"failures": 2, "last_error": "The host is not known"},
+        }
+        for name, values in rows.items():
+            make_stdio_server(name=name, **values)
+        Server.objects.exclude(name="cc-new").update(created_at=hour_ago)
+        client = signed_in(Role.VIEWER)
+        for query in ("", "?sort=nonsense"):
+            shown = re.findall(r'href="/servers/(\w\w-\w+)/"', text_of(client.get(f"/servers/{query}")))
+            assert shown == ["ee-failing", "dd-waiting", "cc-new", "bb-fine", "aa-off"]
+        page = visible_text(client.get("/servers/"))
+        assert "ee-failing The host is not known" in page
+        assert "cc-new new" in page
+        assert "bb-fine new" not in page
+
+    @pytest.mark.parametrize(
+        ("status", "name"), [("failing", "bad"), ("waiting", "new"), ("ok", "good"), ("disabled", "off")]
+    )
+    def test_filters_by_status(self, status: str, name: str) -> None:
+        make_stdio_server(name="bad", failures=1)
+        make_stdio_server(name="new")
+        make_stdio_server(name="good", last_refreshed_at=timezone.now())
+        make_stdio_server(name="off", enabled=False, failures=1)
+        page = signed_in(Role.VIEWER).get(f"/servers/?status={status}", headers=HTMX)
+        assert re.findall(r'href="/servers/(\w+)/"', text_of(page)) == [name]
+        assert Server.objects.get(name=name).status == status
 
     def test_empty_catalog_says_what_to_do(self) -> None:
         assert "import_config" in visible_text(signed_in(Role.VIEWER).get("/servers/"))

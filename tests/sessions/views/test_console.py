@@ -300,6 +300,19 @@ class TestSaving:
         assert "should be found" in visible_text(response)
         assert response.context["unfound"] == "mcp__slack__send_message"
 
+    def test_form_that_was_refused_is_open_with_what_was_typed(self) -> None:
+        client = signed_in(Role.EDITOR)
+        address = "/console/?q=issue"
+        shown = [row.tool.name for row in client.get(address).context["rows"]]
+        sent = {"policy": "default", "query": "issue", "expected": shown[1:], "others": "nowhere"}
+        page = client.post("/console/saved/save/", {**sent, "next": address}, follow=True)
+        assert "there is no tool nowhere" in visible_text(page)
+        assert re.search(r'<details class="card save-query" open>', text_of(page))
+        assert [row.tool.name for row in page.context["rows"] if row.is_expected] == shown[1:]
+        assert page.context["unfound"] == "nowhere"
+        assert page.context["typed"]
+        assert client.get(address).context["typed"] is None
+
     def test_is_offered_to_editors_and_for_queries_only(self) -> None:
         form = 'action="/console/saved/save/"'
         assert form in text_of(ask("ticket", Role.EDITOR))

@@ -47,6 +47,7 @@ OPERATIONS = {
     "change_server": Who.ADMIN,
     "delete_server": Who.ADMIN,
     "refresh_server": Who.ADMIN,
+    "test_server": Who.ADMIN,
     "get_refresh": Who.ADMIN,
     "list_policies": Who.ADMIN,
     "create_policy": Who.ADMIN,
