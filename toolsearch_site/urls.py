@@ -12,6 +12,7 @@ from toolsearch_site.monitoring import views as monitoring_views
 urlpatterns = [
     path("", views.overview, name="overview"),
     path("activity/", views.overview_activity, name="overview_activity"),
+    path("find/", views.find, name="find"),
     path("sign-in/", account_views.sign_in, name="sign_in"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("account/", account_views.account, name="account"),
