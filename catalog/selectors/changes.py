@@ -159,4 +159,9 @@ def _count_ids(value: object) -> object:
 
 
 def _row(change: Change) -> ChangeRow:
-    return ChangeRow(change=change, differences=list_differences(change.before, change.after))
+    """Of what was created or deleted, only the fields that say something."""
+    differences = list_differences(change.before, change.after)
+    if change.action != Action.CHANGED:
+        told: tuple[object, ...] = (None, "", [], change.name)
+        differences = [each for each in differences if each.before not in told or each.after not in told]
+    return ChangeRow(change=change, differences=differences)

@@ -27,7 +27,7 @@ from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobKind, JobState
 from catalog.models.servers import MAX_PROTOCOL_CHARS, MAX_TITLE_CHARS, MAX_VERSION_CHARS
 from catalog.sealing import SealBroken
-from catalog.services import connections, decisions, derived_state, history, jobs, tools
+from catalog.services import connections, derived_state, history, jobs, tools
 from catalog.services.catalog_lock import lock_catalog
 
 FIRST_RETRY_AFTER_SECONDS = 30
@@ -147,8 +147,7 @@ def _store_listing(
 ) -> tools.Stored | None:
     """None where the server was deleted meanwhile."""
     jobs.confirm_held(job)
-    row = Server.objects.filter(pk=server.pk).first()
-    if row is None:
+    if not Server.objects.filter(pk=server.pk).exists():
         return None
     now = timezone.now()
     stored = tools.store_listing(server=server, listing=prepared, now=now)
@@ -181,8 +180,6 @@ def _store_listing(
     )
     if stored.touched:
         derived_state.request_all()
-    if listing.instructions != row.instructions:
-        decisions.request_new_lists()
     return stored
 
 

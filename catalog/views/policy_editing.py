@@ -58,9 +58,7 @@ def policy_create(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         made = _create(request, form)
         if made is not None:
-            messages.success(
-                request, f"The policy {made.slug} is made. Change what it should do differently."
-            )
+            messages.success(request, f"Policy {made.slug} created. Change what it should do differently.")
             return redirect("policy_edit", made.slug)
     context = {"form": form, "section": "policies"}
     return render(request, "catalog/policy_create.html", context, status=422 if form.is_bound else 200)
@@ -206,6 +204,7 @@ def _look_ahead(policy: Policy, form: PolicyForm, proposal: Mapping[str, object]
         "preview": found,
         "wanted": wanted,
         "chart": draw_curve_chart(found.curve, wanted, saved),
+        "unmatched": policies.find_unmatched_patterns(wanted),
         "flips": flips[:FLIPS_SHOWN],
         "flips_left_out": len(flips[FLIPS_SHOWN:]),
     }

@@ -33,6 +33,11 @@ class AgentAnswer:
         return -self.tokens["saved"]
 
     @property
+    def names_servers(self) -> bool:
+        """Whether the prompt had room for more than one sentence about all tools."""
+        return "\n" in self.prompt
+
+    @property
     def list_tokens(self) -> int:
         """The tokens of the tools alone."""
         return self.tokens["sent"] - self.prompt_tokens - self.search_tool_tokens
