@@ -24,6 +24,8 @@ from catalog.views import (
 urlpatterns = [
     path("servers/", servers.server_list, name="server_list"),
     # Beside the servers and not below them, where they would hide servers of those names.
+    path("server-map/<path:name>/", servers.server_map, name="server_map"),
+    path("server-options/", servers.server_options, name="server_options"),
     path("add-server/", server_adding.server_add, name="server_add"),
     path("add-server/paste/", server_adding.server_paste, name="server_paste"),
     path("add-server/form/", server_adding.server_create, name="server_create"),

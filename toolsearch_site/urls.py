@@ -14,6 +14,7 @@ urlpatterns = [
     path("activity/", views.overview_activity, name="overview_activity"),
     path("first-steps/dismiss/", views.step_dismiss, name="step_dismiss"),
     path("connect/", connect.connect, name="connect"),
+    path("find/", views.find, name="find"),
     path("sign-in/", account_views.sign_in, name="sign_in"),
     path("sign-out/", LogoutView.as_view(), name="sign_out"),
     path("account/", account_views.account, name="account"),

@@ -30,6 +30,7 @@ from sessions.offers import costs
 from sessions.offers.versions import read_versions
 from sessions.selectors import activity
 from sessions.selectors.stamps import stamp_of
+from toolsearch_site import palette
 from toolsearch_site.edge.unavailable import answer_outage, is_outage
 from toolsearch_site.first_steps import Step, dismiss_step, read_steps
 
@@ -102,6 +103,18 @@ def overview_activity(request: HttpRequest) -> HttpResponse:
     if has_seen(request, shown.stamp):
         return HttpResponse(status=NOTHING_NEW)
     return render(request, "toolsearch_site/_overview_activity.html", _describe(shown))
+
+
+@require_GET
+@role_required(Role.VIEWER)
+def find(request: HttpRequest) -> HttpResponse:
+    """What the command palette lists for the words typed so far."""
+    text = request.GET.get("q", "")
+    if not wants_part(request):
+        return redirect(reverse("tool_list", query={"q": text}))
+    groups = palette.find(text, role_of(request.user))
+    context = {"groups": groups, "count": sum(len(group.items) for group in groups), "text": text.strip()}
+    return render(request, "toolsearch_site/_palette_results.html", context)
 
 
 def _read_activity(request: HttpRequest) -> activity.Activity:

@@ -7,7 +7,7 @@ gives the cost of a list, so that an expensive one can be refused.
 
 import fnmatch
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
@@ -49,9 +49,18 @@ def measure_globs(globs: Sequence[str]) -> int:
     return len(by_shape.parts) * GLOB_WORK_CONTAINED + len(by_shape.others) * GLOB_WORK_PATTERN
 
 
+def find_unmatched(globs: Iterable[str], tools: Sequence[Named]) -> Iterator[str]:
+    """The globs that no tool matches. One that matches nothing is tried on every tool."""
+    return (glob for glob in globs if not any(map(_compile((glob,)), tools)))
+
+
 @lru_cache(maxsize=GLOB_LISTS_KEPT)
 def compile_globs(globs: tuple[str, ...]) -> Matches:
     """One predicate for a whole list."""
+    return _compile(globs)
+
+
+def _compile(globs: Sequence[str]) -> Matches:
     if "*" in globs:
         return lambda _tool: True
     by_shape = _sort(globs)

@@ -53,6 +53,8 @@ GLOB_WILDCARDS = 16  # each makes a glob slower to match
 GLOB_WORK = 300  # of one list over all its globs: a third of a second for 10,000 tools at the worst
 GLOB_WORK_CONTAINED = 1  # of `*name*`; `name`, `name*` and `*name` cost nothing that counts
 GLOB_WORK_PATTERN = 5  # of any other glob
+GLOBS_TRIED = 50  # of a policy's list, on every tool, to say which match nothing
+GLOBS_REMARKED = 5  # as matching nothing: each was tried on all of them
 GLOB_LISTS_KEPT = 128  # compiled: a list may have a quarter of a megabyte
 
 # Word differences (`catalog/views/word_diff.py`).

@@ -1,22 +1,25 @@
 """Writes the text for an agent's system prompt within a budget: what is deferred and how to find it."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import lru_cache
 from typing import Protocol
 
 from catalog.domain.choices import PromptStyle
 from catalog.domain.marking import is_marked, talks_to_model
 from catalog.domain.policy import Policy
-from catalog.domain.sizes import tokens_of, tokens_of_text
+from catalog.domain.sizes import CHARS_PER_TOKEN, tokens_of, tokens_of_text
 
 _BLANKS_AND_CONTROLS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _FEW_WORDS_CHARS = 80
-_SAMPLE_TOOLS, _SAMPLED_TOOLS = 3, 50
+_SAMPLE_TOOLS, _SAMPLED_TOOLS = 4, 100
+_KEPT_SAMPLES = 2_048  # servers of which a process remembers them: a prompt is written after every change
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_./:-]+")
 _SEPARATORS = re.compile(r"[_./:-]+")
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _EXACT_NAME = "A search for a tool's exact name loads that tool."
 
 
@@ -87,6 +90,8 @@ def _write_rungs(servers: Servers, policy: Policy) -> Iterator[str]:
     for write_line in _LADDERS[policy.prompt_style]:
         if write_line is _write_described_tools and _is_too_much(servers, policy):
             continue  # before ten thousand descriptions are read in vain
+        if sum(len(server.name) for server in servers) > policy.prompt_budget_tokens * CHARS_PER_TOKEN:
+            break  # not even the servers' names fit
         yield "\n".join([opening, *write_line(servers)])
     on_servers = f"{count} tools on {len(servers)} servers" if len(servers) > 1 else f"{count} tools"
     yield f"{on_servers} deferred: call {tool} to find and load them. {_EXACT_NAME}"
@@ -135,9 +140,31 @@ def _name_and_count(server: DeferredServer) -> str:
 def _say_what_it_does(server: DeferredServer) -> str:
     if server.description:
         return first_sentence(server.description, _FEW_WORDS_CHARS)
-    names = (tool.tool for tool in server.tools[:_SAMPLED_TOOLS])
-    samples = ", ".join(islice(filter(_is_plain, names), _SAMPLE_TOOLS))
-    return first_sentence(samples, _FEW_WORDS_CHARS)
+    samples = _choose_samples(tuple(tool.tool for tool in server.tools[:_SAMPLED_TOOLS]))
+    return first_sentence(", ".join(samples), _FEW_WORDS_CHARS)
+
+
+@lru_cache(maxsize=_KEPT_SAMPLES)
+def _choose_samples(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that tell most about the others: each has words that many names have, and that no name chosen
+    before it has. The first by alphabet are often all about one thing.
+    """
+    words_of = {name: frozenset(word.lower() for word in _WORD.findall(name)) for name in names}
+    counts = Counter(word for words in words_of.values() for word in words)
+    told: set[str] = set()
+    chosen: list[str] = []
+
+    def weigh(name: str) -> float:
+        """By its length too, so that a long name is not best for having many words."""
+        return sum(counts[word] for word in words_of[name] - told) / max(len(name), 1)
+
+    while words_of and len(chosen) < _SAMPLE_TOOLS:
+        best = max(words_of, key=weigh)
+        if _is_plain(best):
+            chosen.append(best)
+            told |= words_of[best]
+        del words_of[best]
+    return tuple(chosen)
 
 
 def _is_plain(name: str) -> bool:

@@ -17,12 +17,12 @@ class BulkForm(RefusableForm):
 
     loading = forms.ChoiceField(
         required=False,
-        choices=[(KEEP, "Leave as it is"), *LOADING_WORDS.items()],
+        choices=[(KEEP, "No change"), *LOADING_WORDS.items()],
     )
     visibility = forms.ChoiceField(
         required=False,
-        choices=[(KEEP, "Leave as it is"), (HIDDEN, "Hide"), (SHOWN, "Show")],
-        help_text="A hidden tool is in no list, no sum and no search.",
+        choices=[(KEEP, "No change"), (HIDDEN, "Hide"), (SHOWN, "Show")],
+        help_text="A hidden tool is never listed, counted or found.",
     )
     add_tags = forms.CharField(
         label="Add tags",
@@ -32,7 +32,7 @@ class BulkForm(RefusableForm):
         widget=forms.TextInput(TEXT),
     )
     remove_tags = forms.CharField(
-        label="Take tags away", required=False, max_length=1000, widget=forms.TextInput(TEXT)
+        label="Remove tags", required=False, max_length=1000, widget=forms.TextInput(TEXT)
     )
 
     def edit(self) -> BulkEdit:

@@ -33,7 +33,7 @@ class KeyForm(PageForm):
     lifetime_days = forms.ChoiceField(label="Expires", required=False, choices=LIFETIMES)
     rate_limit_per_minute = CountField(
         label="Requests a minute",
-        help_text="Past it a request is refused with 429, and told when to come back.",
+        help_text="Requests beyond it are answered with 429 and a Retry-After header.",
         empty="no limit",
     )
     max_sessions = CountField(

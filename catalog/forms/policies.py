@@ -26,6 +26,21 @@ QUARANTINE_WORDS = {
 }
 
 
+GLOB_SYNTAX = (
+    "One per line: mcp__github__create_issue, create_issue or github/create_issue;"
+    " * stands for any text, ? for one character."
+)
+# Each field counts only while another has one of these values.
+COUNTS_WHEN = {
+    "threshold_unit": "mode=auto",
+    "threshold": "mode=auto",
+    "never_defer": "mode=always,auto",
+    "always_defer": "mode=always,auto",
+    "defer_builtins": "mode=always,auto",
+    "visible": "shown=some",
+}
+
+
 class NumberField(forms.CharField):
     """A number or nothing; invalid text is passed on for the engine to refuse."""
 
@@ -54,7 +69,7 @@ class GlobsField(forms.CharField):
         attributes = {
             "class": "mono",
             "spellcheck": "false",
-            "placeholder": "one pattern per line",
+            "placeholder": "mcp__github__create_*",
         }
         widget = forms.Textarea({**attributes, "rows": 2})
         super().__init__(required=False, widget=widget)
@@ -110,9 +125,14 @@ class PolicyForm(RefusableForm):
         for _, fields in GROUPS:
             for name, explanation in fields:
                 self.fields[name].label, self.fields[name].help_text = label_of(name), explanation
-        self.fields["shown"].label = "What exists for the agent"
-        self.fields["shown"].help_text = "Tools left out are in no list, no sum and no search."
+        self.fields["shown"].label = "Visible tools"
+        self.fields["shown"].help_text = "Other tools are never listed, counted or found."
         self.fields["visible"].label = "Visible patterns"
+        for name, field in self.fields.items():
+            if isinstance(field, GlobsField):
+                field.help_text = f"{field.help_text} {GLOB_SYNTAX}"
+            if name in COUNTS_WHEN:
+                field.widget.attrs["data-counts-when"] = COUNTS_WHEN[name]
 
     @classmethod
     def of(cls, policy: Policy) -> "PolicyForm":

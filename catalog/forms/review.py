@@ -10,7 +10,7 @@ WAITING_WORDS = {
     Waiting.LOCKED: "Locked by quarantine",
     Waiting.CHANGED: "Changed",
     Waiting.NEW: "New",
-    Waiting.MARKED: "Marked",
+    Waiting.MARKED: "Flagged",
 }
 
 
@@ -19,7 +19,7 @@ class ReviewFilterForm(FilterForm):
     waiting = forms.ChoiceField(
         required=False,
         choices=list(WAITING_WORDS.items()),
-        widget=forms.Select({"aria-label": "Why it waits"}),
+        widget=forms.Select({"aria-label": "Reason"}),
     )
 
     def wanted(self) -> ReviewFilter:

@@ -160,11 +160,17 @@ def _count_ids(value: object) -> object:
 
 
 def _row(change: Change) -> ChangeRow:
-    """An import of many servers has a line for each of the first."""
+    """An import of many servers has a line for each of the first. Of what else was created or deleted, only
+    the fields that say something.
+    """
     many = change.after.get("servers")
-    if not isinstance(many, dict):
-        return ChangeRow(change=change, differences=list_differences(change.before, change.after))
-    shown = list_differences({}, many)
-    left = f"and {len(shown) - SHOWN_OF_MANY:,} more"
-    more = [Difference(left, None, "", False, False)] if len(shown) > SHOWN_OF_MANY else []
-    return ChangeRow(change=change, differences=[*shown[:SHOWN_OF_MANY], *more])
+    if isinstance(many, dict):
+        shown = list_differences({}, many)
+        left = f"and {len(shown) - SHOWN_OF_MANY:,} more"
+        more = [Difference(left, None, "", False, False)] if len(shown) > SHOWN_OF_MANY else []
+        return ChangeRow(change=change, differences=[*shown[:SHOWN_OF_MANY], *more])
+    differences = list_differences(change.before, change.after)
+    if change.action != Action.CHANGED:
+        told: tuple[object, ...] = (None, "", [], change.name)
+        differences = [each for each in differences if each.before not in told or each.after not in told]
+    return ChangeRow(change=change, differences=differences)

@@ -1,20 +1,25 @@
 """Policies for pages, with an explanation of every field."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import zip_longest
+from itertools import islice, zip_longest
+from typing import NamedTuple
 
+from catalog.domain import globs
 from catalog.domain.choices import Mode, ThresholdUnit
 from catalog.domain.errors import NotFound
+from catalog.domain.limits import GLOBS_REMARKED, GLOBS_TRIED
 from catalog.domain.policy import DEFAULT_CONTEXT_WINDOW, DEFAULT_SLUG, DEFAULT_THRESHOLDS
 from catalog.domain.policy import Policy as DomainPolicy
 from catalog.domain.thresholds import Measure, ThresholdTotals, measure_thresholds
-from catalog.models import DecidedList, Policy
+from catalog.models import DecidedList, Policy, Tool
 from catalog.selectors.changes import Difference, list_differences
 from catalog.selectors.facts import read_policy
 
 VERSION_ROWS = 20
 ALL_VERSION_ROWS = 500
+QUALIFIED = "mcp__"
 UNIT_WORDS = {
     ThresholdUnit.CHARS: "characters",
     ThresholdUnit.TOKENS: "tokens",
@@ -115,6 +120,23 @@ class PolicyRow:
     deferred: int | None
 
 
+class ToolNames(NamedTuple):
+    """The names that a pattern can match."""
+
+    name: str
+    tool: str
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnmatchedPattern:
+    """`meant` is the same pattern for qualified names, where tools match that."""
+
+    field: str
+    pattern: str
+    meant: str
+
+
 @dataclass(frozen=True, slots=True)
 class VersionRow:
     """A saved version of a policy, and what that save changed."""
@@ -177,6 +199,23 @@ def read_kept_thresholds(policy: Policy) -> tuple[Measure, ...]:
     return measure_thresholds(read_policy(policy), ThresholdTotals(tools=decided.tools, chars=decided.chars))
 
 
+def find_unmatched_patterns(policy: DomainPolicy) -> list[UnmatchedPattern]:
+    """The first of the patterns that count that no listed tool matches: a slip, or for a tool to come."""
+    lists = {"visible": policy.visible or ()}
+    if policy.mode is not Mode.OFF:
+        lists |= {"never_defer": policy.never_defer, "always_defer": policy.always_defer}
+    if not any(lists.values()):
+        return []
+    names = Tool.objects.listed().order_by().values_list("qualified_name", "name", "server__name")
+    tools = [ToolNames(*each) for each in names]
+    unmatched = (
+        UnmatchedPattern(field, pattern, _meant_by(pattern, tools))
+        for field, patterns in lists.items()
+        for pattern in globs.find_unmatched(patterns[:GLOBS_TRIED], tools)
+    )
+    return list(islice(unmatched, GLOBS_REMARKED))
+
+
 def read_version(policy: Policy, number: str) -> DomainPolicy:
     """The policy as of a version, or the current one. Raises NotFound."""
     if not number:
@@ -200,6 +239,11 @@ def versions_of(policy: Policy, *, limit: int = VERSION_ROWS) -> list[VersionRow
         )
         for version, older in zip_longest(versions, versions[1:])
     ][:limit]
+
+
+def _meant_by(pattern: str, tools: Sequence[ToolNames]) -> str:
+    qualified = f"{QUALIFIED}{pattern}"
+    return "" if any(globs.find_unmatched([qualified], tools)) else qualified
 
 
 def _row(policy: Policy, decided: DecidedList | None) -> PolicyRow:

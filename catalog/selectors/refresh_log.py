@@ -45,9 +45,9 @@ def _tell_state(job: Job) -> Iterator[LogLine]:
 def _tell_run(run: RefreshRun) -> Iterator[LogLine]:
     yield LogLine(run.started_at, "The server was asked for its tools.")
     for rejected in run.rejected[:REJECTED_LINES]:
-        yield LogLine(run.finished_at, f"Kept out {rejected['name']}: {rejected['why']}", "bad")
+        yield LogLine(run.finished_at, f"Rejected {rejected['name']}: {rejected['why']}", "bad")
     if left := run.rejected_count - len(run.rejected[:REJECTED_LINES]):
-        yield LogLine(run.finished_at, f"Kept out {left:,} more.", "bad")
+        yield LogLine(run.finished_at, f"Rejected {left:,} more.", "bad")
     took = f"{(run.finished_at - run.started_at).total_seconds():.1f} s"
     if not run.is_ok:
         yield LogLine(run.finished_at, f"{run.error} (after {took})", "bad")

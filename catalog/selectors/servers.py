@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import Case, Count, F, Q, QuerySet, Sum, When
+from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Sum, When
 from django.db.models.functions import Coalesce
 
 from catalog.console.paging import Page, cut_page
@@ -22,6 +22,7 @@ HISTORY_ROWS = 20
 REJECTED_ROWS = 10
 CHANGE_ROWS = 10
 ATTENTION_ROWS = 8
+MENU_NAMES = 50  # past this many, a filter has a field that finds a server in place of a menu
 FIRST_REFRESH_WITHIN = timedelta(minutes=2)
 NEW_FOR = timedelta(hours=1)
 ACTIVE_TOOLS = Q(tools__gone_at=None, tools__hidden=False)
@@ -66,6 +67,12 @@ class ServerRow:
     @property
     def share_percent(self) -> float:
         return round(self.share * 100, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerNames:
+    names: list[str]
+    is_cut: bool  # there are more
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +129,12 @@ def largest_servers(limit: int, totals: CatalogTotals) -> list[ServerRow]:
     ]
 
 
-def server_names() -> list[str]:
-    return list(Server.objects.values_list("name", flat=True).order_by("name"))
+def find_names(text: str = "", *, limit: int = MENU_NAMES) -> ServerNames:
+    """Names that contain the text, those that begin with it first."""
+    begins = Case(When(name__istartswith=text, then=0), default=1, output_field=IntegerField())
+    found = Server.objects.filter(name__icontains=text).order_by(begins, "name")
+    names = list(found.values_list("name", flat=True)[: limit + 1])
+    return ServerNames(names[:limit], is_cut=len(names) > limit)
 
 
 def at_address(address: str) -> Q:

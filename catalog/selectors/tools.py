@@ -12,6 +12,7 @@ from catalog.domain.errors import NotFound
 from catalog.domain.sizes import CHARS_PER_TOKEN
 from catalog.models import Policy, Server, Tool, ToolRevision, ToolTag
 from catalog.models.tools import State
+from catalog.selectors.decisions import decided_version
 from catalog.selectors.tool_decisions import Verdict, verdicts_of
 
 LARGEST_ROWS = 12
@@ -35,6 +36,7 @@ TABLE_FIELDS = (
     "approval",
     "approved_by",
     "mark_count",
+    "facts_version",
     "server__name",
     "server__enabled",
 )
@@ -79,9 +81,12 @@ class ToolFilter:
 
 @dataclass(frozen=True, slots=True)
 class ToolRow:
+    """`is_deciding` where the tool has changed since the policy's decisions were made."""
+
     tool: Tool
     verdict: Verdict | None
     tags: tuple[str, ...]
+    is_deciding: bool = False
 
 
 def tools_for_table(wanted: ToolFilter, *, page: str | int = 1) -> Page[ToolRow]:
@@ -145,8 +150,16 @@ def tags_by_tool(tools: Iterable[Tool]) -> dict[int, list[str]]:
 
 
 def _rows(tools: list[Tool], policy: Policy | None) -> list[ToolRow]:
-    verdicts, tags = verdicts_of(policy, tools), tags_by_tool(tools)
-    return [ToolRow(tool, verdicts.get(tool.pk), tuple(tags.get(tool.pk, ()))) for tool in tools]
+    verdicts, tags, decided = verdicts_of(policy, tools), tags_by_tool(tools), decided_version(policy)
+    return [
+        ToolRow(
+            tool,
+            verdicts.get(tool.pk),
+            tuple(tags.get(tool.pk, ())),
+            is_deciding=tool.facts_version > decided,
+        )
+        for tool in tools
+    ]
 
 
 def _decided_as(wanted: ToolFilter) -> Q:

@@ -27,7 +27,7 @@ from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobKind, JobState
 from catalog.models.servers import MAX_PROTOCOL_CHARS, MAX_TITLE_CHARS, MAX_VERSION_CHARS
 from catalog.sealing import SealBroken
-from catalog.services import connections, decisions, demo, derived_state, history, jobs, tools
+from catalog.services import connections, demo, derived_state, history, jobs, tools
 from catalog.services.catalog_lock import lock_catalog
 
 FIRST_RETRY_AFTER_SECONDS = 30
@@ -185,8 +185,6 @@ def _store_listing(
         derived_state.request_all()
     if not row.demo:
         demo.give_way(added=len(stored.added))
-    if listing.instructions != row.instructions:
-        decisions.request_new_lists()
     return stored
 
 

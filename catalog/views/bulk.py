@@ -1,4 +1,4 @@
-"""Bulk editing of tools: the ticked ones, or all that match a filter. The URL says which."""
+"""Bulk editing of tools: the selected ones, or all that match a filter. The URL says which."""
 
 from hashlib import sha256
 
@@ -35,7 +35,7 @@ def bulk_edit(request: HttpRequest) -> HttpResponse:
     wanted = ToolFilterForm(request.GET).wanted()
     tool_ids = _choose(request.GET, wanted)
     if not tool_ids:
-        messages.error(request, "Tick the tools to edit first.")
+        messages.error(request, "Select the tools to edit first.")
         return redirect(_list_address(request.GET))
     if request.method != "POST":
         return _show(request, tool_ids, BulkForm())

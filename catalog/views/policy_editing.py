@@ -57,9 +57,7 @@ def policy_create(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         made = _create(request, form)
         if made is not None:
-            messages.success(
-                request, f"The policy {made.slug} is made. Change what it should do differently."
-            )
+            messages.success(request, f"Policy {made.slug} created. Change what it should do differently.")
             return redirect("policy_edit", made.slug)
     context = {"form": form, "section": "policies"}
     return render(request, "catalog/policy_create.html", context, status=422 if form.is_bound else 200)
@@ -199,9 +197,11 @@ def _look_ahead(policy: Policy, form: PolicyForm, proposal: Mapping[str, object]
         form.tell(invalid)
         return {}
     flips = sorted(found.dry_run.flips, key=lambda flip: (-flip.tokens, flip.name))
+    wanted = read_policy(policy).change(proposal)
     return {
         "preview": found,
-        "wanted": read_policy(policy).change(proposal),
+        "wanted": wanted,
+        "unmatched": policies.find_unmatched_patterns(wanted),
         "flips": flips[:FLIPS_SHOWN],
         "flips_left_out": len(flips[FLIPS_SHOWN:]),
     }

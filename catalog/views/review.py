@@ -39,7 +39,7 @@ def review_list(request: HttpRequest) -> HttpResponse:
         "wanted": wanted,
         "page": page.with_rows(_rows(page.rows)),
         "marked": server_marks.marked_servers(wanted) if page.number == 1 else None,
-        "server_names": servers.server_names,
+        "server_names": servers.find_names,
     }
     return render_page(request, "catalog/review.html", "catalog/_review_list.html", context)
 

@@ -195,7 +195,7 @@ def server_enabled(request: HttpRequest, name: str) -> HttpResponse:
     change = server_services.set_enabled(server=server, enabled=enabled, actor=actor_of_request(request))
     tasks.wake_workers_on_commit()
     if change is not None:
-        told = "enabled" if enabled else "disabled: its tools are in no list, no sum and no search"
+        told = "enabled" if enabled else "disabled: its tools are no longer listed, counted or found"
         tell_done(request, f"The server {server.name} is {told}.", change)
     return redirect(server)
 

@@ -1,7 +1,9 @@
 """Pages of servers: the list, one server, and refresh on demand."""
 
+from dataclasses import asdict
+
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods
@@ -16,16 +18,18 @@ from catalog.domain.connection import Connection, field_that_mends
 from catalog.domain.dialects import ServerEntry
 from catalog.domain.dialects.secrets import show_args
 from catalog.domain.errors import Conflict
+from catalog.domain.server_names import MAX_CHARS as SERVER_NAME_CHARS
 from catalog.forms.filters import ServerFilterForm
 from catalog.forms.servers import IntervalForm
 from catalog.models import Server
 from catalog.models.jobs import JobState
-from catalog.selectors import demo, policies, refresh_log, server_marks, servers, tools
+from catalog.selectors import demo, policies, refresh_log, server_marks, servers, token_map, tools
 from catalog.services import refresh
 from catalog.services import servers as server_services
 from catalog.views.edit_conflicts import version_in
 from catalog.views.word_diff import Effort, RevisionDiff, compare_definitions
 
+OPTIONS = 12
 OPEN_STATES = (JobState.WAITING, JobState.RUNNING)
 
 
@@ -56,6 +60,24 @@ def server_list(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 @role_required(Role.VIEWER)
+def server_map(request: HttpRequest, name: str) -> HttpResponse:
+    """The tools of one server as the overview's map draws them."""
+    server = servers.find_server(name)
+    policy = policies.choose_policy(request.GET.get("policy", ""))
+    return JsonResponse([asdict(area) for area in token_map.read_server_map(server, policy)], safe=False)
+
+
+@require_GET
+@role_required(Role.VIEWER)
+def server_options(request: HttpRequest) -> HttpResponse:
+    """Options of the field by which lists are filtered by server, where there are very many."""
+    text = request.GET.get("server", "").strip()[:SERVER_NAME_CHARS].replace("\0", "")
+    context = {"names": servers.find_names(text, limit=OPTIONS), "text": text}
+    return render(request, "catalog/_server_options.html", context)
+
+
+@require_GET
+@role_required(Role.VIEWER)
 def server_detail(request: HttpRequest, name: str) -> HttpResponse:
     return show_server(request, servers.find_server(name))
 
@@ -72,6 +94,7 @@ def show_server(
     interval = {"interval": write_span(server.refresh_interval_seconds)}
     entry = server_services.try_read_entry(server)
     policy = policies.choose_policy(request.GET.get("policy", ""))
+    rows = tools.tools_of_server(server, policy)
     context = {
         "server": server,
         "form": form or IntervalForm(initial=interval),
@@ -81,7 +104,8 @@ def show_server(
         "mends": _find_field(request, server, entry),
         "marks": server_marks.marks_of_server(server),
         "policy": policy,
-        "tools": tools.tools_of_server(server, policy),
+        "tools": rows,
+        "is_behind": any(row.is_deciding for row in rows),
         "changed": _compare_changed(server),
         "runs": servers.refresh_history(server),
         **_progress(server),

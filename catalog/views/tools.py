@@ -33,7 +33,7 @@ def tool_list(request: HttpRequest) -> HttpResponse:
         "wanted": wanted,
         "page": tools.tools_for_table(wanted, page=request.GET.get("page", "1")),
         "is_behind": count_behind() > 0,
-        "server_names": servers.server_names,
+        "server_names": servers.find_names,
         "policy_slugs": policies.policy_slugs,
         "tag_names": tools.tag_names,
     }

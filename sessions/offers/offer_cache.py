@@ -7,7 +7,6 @@ decided from the same facts. Sessions with the same additions share it.
 from collections import OrderedDict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from operator import gt, is_
 from threading import Lock
 from typing import NamedTuple
@@ -28,9 +27,7 @@ from catalog.domain.decide import (
 from catalog.domain.errors import Unavailable
 from catalog.domain.facts import SessionFacts, ToolFacts
 from catalog.domain.globs import compile_globs
-from catalog.domain.marking import mark_server
 from catalog.domain.policy import Policy as DomainPolicy
-from catalog.domain.prompt import first_sentence
 from catalog.domain.rules import Rule
 from catalog.domain.thresholds import ThresholdTotals, measure_threshold
 from catalog.models import Policy, Server, Tool
@@ -48,7 +45,6 @@ ATTEMPTS = 10
 PLAIN_OFFERS_BYTES = 64_000_000
 OWN_OFFERS_BYTES = 32_000_000
 GLOB_BYTES = 60  # of a short text, besides its characters
-KEPT_INTRODUCTIONS = 4096
 _BY_THRESHOLD = frozenset({Reason.OVER_THRESHOLD, Reason.UNDER_THRESHOLD})
 
 
@@ -231,7 +227,7 @@ def _patch_kept(policy_id: int, versions: Versions) -> Offer | None:
     changed = decided.read_since(policy_id, kept.policy, kept.versions.catalog)
     if changed is None:
         return None
-    patch = Patch(changed, _describe_servers(kept.policy, _read_servers()), _read_locked(kept.policy))
+    patch = Patch(changed, _describe_servers(), _read_locked(kept.policy))
     patched = patch_offer(kept, patch, versions)
     # A tool whose row is gone is among no changes.
     return patched if len(patched.tools) == decided.count_decided(policy_id, kept.policy) else None
@@ -266,9 +262,9 @@ def offers_of_decisions(proposals: Sequence[tuple[DomainPolicy, Sequence[Decisio
     if missing:
         hidden = Tool.objects.filter(hidden=True, gone_at=None, server__enabled=True)
         texts |= {text.name: text for text in _read_texts(hidden, missing).values()}
-    said = _read_servers()
+    described = _describe_servers()
     return [
-        _assemble(policy, Versions(policy=0), _pair(made, texts), (), servers=_describe_servers(policy, said))
+        _assemble(policy, Versions(policy=0), _pair(made, texts), (), servers=described)
         for policy, made in proposals
     ]
 
@@ -365,7 +361,7 @@ def _assemble(
 ) -> Offer:
     """Leaves out a tool that has the search tool's name."""
     offered = tuple(sorted((tool for tool in tools if tool.reason is not Reason.SEARCH_TOOL), key=_by_name))
-    described = _describe_servers(policy, _read_servers()) if servers is None else servers
+    described = _describe_servers() if servers is None else servers
     return Offer(policy, versions, offered, described, locked, basis)
 
 
@@ -373,19 +369,6 @@ def _by_name(tool: OfferedTool) -> str:
     return tool.name
 
 
-def _read_servers() -> Sequence[tuple[str, str, str]]:
-    """Each server's name, its description by an admin, and its own instructions."""
-    return list(Server.objects.values_list("name", "description", "instructions"))
-
-
-def _describe_servers(policy: DomainPolicy, rows: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """An admin's description, else the server's own; under quarantine none, since nobody approves those."""
-    if policy.quarantine is not Quarantine.OFF:
-        return {name: description for name, description, _ in rows}
-    return {name: description or _introduce(first_sentence(said)) for name, description, said in rows}
-
-
-@lru_cache(maxsize=KEPT_INTRODUCTIONS)
-def _introduce(sentence: str) -> str:
-    """The server's first sentence, unless it is marked or long: then an admin has to look at it first."""
-    return "" if mark_server(instructions=sentence) else sentence
+def _describe_servers() -> dict[str, str]:
+    """An admin's line for each server. What a server says of itself reaches no prompt: nobody approves it."""
+    return dict(Server.objects.exclude(description="").values_list("name", "description"))

@@ -30,6 +30,11 @@ class AgentAnswer:
         """What deferring costs beyond loading every tool."""
         return -self.tokens.saved
 
+    @property
+    def names_servers(self) -> bool:
+        """Whether the prompt had room for more than one sentence about all tools."""
+        return "\n" in self.prompt
+
 
 def resolve_without_session(policy_id: int) -> ResolvedTools:
     return ResolvedTools(offer_cache.offer_of_policy(policy_id))

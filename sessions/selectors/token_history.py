@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sessions.models import AgentSession
 
 MOST_POINTS = 200
+OFF_SCALE_TIMES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,16 @@ class TokenHistory:
     def more(self) -> int:
         """What deferring costs beyond eager loading."""
         return -self.saved
+
+    @property
+    def last_full(self) -> int:
+        return self.points[-1].full if self.points else 0
+
+    @property
+    def is_off_scale(self) -> bool:
+        """Whether the session, drawn beside everything loaded, would be a line on zero."""
+        most_sent = max((point.sent for point in self.points), default=0)
+        return max((point.full for point in self.points), default=0) > OFF_SCALE_TIMES * max(most_sent, 1)
 
     @property
     def saved_share(self) -> float:

@@ -6,8 +6,11 @@ const CHORD_WITHIN_MS = 1000;
 
 let chordStartedAt = -Infinity;
 
+const KEYS_ARE_NOT_TEXT = ["button", "checkbox", "radio", "reset", "submit"];
+
 function isTyping(element) {
-  return element.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(element.tagName);
+  if (element.tagName === "INPUT") return !KEYS_ARE_NOT_TEXT.includes(element.type);
+  return element.isContentEditable || ["TEXTAREA", "SELECT"].includes(element.tagName);
 }
 
 function openShortcuts() {

@@ -42,7 +42,12 @@ function axisOf(muted, line, more) {
   };
 }
 
-function optionsFor(points) {
+// Where everything loaded is many times the session, the chart is of the session alone; the legend says the other number.
+function isSessionAlone(element) {
+  return document.getElementById(element.dataset.course).dataset.scale === "session";
+}
+
+function optionsFor(points, isAlone) {
   const [accent, eager, ink, muted, line, surface] = [
     "--accent", "--muted", "--ink", "--muted", "--line", "--surface",
   ].map(colourOf);
@@ -67,7 +72,9 @@ function optionsFor(points) {
     }),
     yAxis: axisOf(muted, line, { min: 0, splitNumber: 3 }),
     series: [
-      lineOf("Everything loaded", 2, eager, points, { lineStyle: { width: 2, type: "dashed", color: eager } }),
+      ...(isAlone ? [] : [
+        lineOf("Everything loaded", 2, eager, points, { lineStyle: { width: 2, type: "dashed", color: eager } }),
+      ]),
       lineOf("This session", 1, accent, points, { areaStyle: { color: accent, opacity: 0.12 } }),
     ],
   };
@@ -84,7 +91,7 @@ function draw() {
     chart = init(element);
     new ResizeObserver(() => chart.resize()).observe(element);
   }
-  chart.setOption(optionsFor(points), true);
+  chart.setOption(optionsFor(points, isSessionAlone(element)), true);
 }
 
 document.addEventListener("htmx:afterSettle", draw);

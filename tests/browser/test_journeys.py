@@ -208,7 +208,7 @@ def test_server_is_deferred_and_the_overview_changes(open_page: OpenPage) -> Non
 def test_tools_are_edited_by_filter_and_the_edit_is_undone(open_page: OpenPage) -> None:
     page = open_page("/tools/")
     page.get_by_label("Server", exact=True).select_option("slack")
-    page.get_by_role("button", name=re.compile(r"Edit the 16 that match")).click()
+    page.get_by_role("button", name=re.compile(r"Edit all 16 matching")).click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Edit 16 tools")
     page.get_by_label("Loading").select_option("always")
     expect(page.locator("#bulk-preview")).to_contain_text("16 tools change")
@@ -227,12 +227,12 @@ def test_tools_are_edited_by_filter_and_the_edit_is_undone(open_page: OpenPage) 
 
 def test_ticks_are_counted_and_lead_to_the_editor(open_page: OpenPage) -> None:
     page = open_page("/tools/?server=slack")
-    button = page.get_by_role("button", name="Edit ticked")
+    button = page.get_by_role("button", name="Edit selected")
     expect(button).to_be_disabled()
     page.locator("tbody input[type=checkbox]").first.check()
-    expect(button).to_have_text("Edit ticked (1)")
-    page.get_by_label("Tick every tool on this page").check()
-    expect(button).to_have_text("Edit ticked (16)")
+    expect(button).to_have_text("Edit selected (1)")
+    page.get_by_label("Select every tool on this page").check()
+    expect(button).to_have_text("Edit selected (16)")
     button.click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Edit 16 tools")
 
@@ -246,7 +246,7 @@ def test_one_finds_out_why_a_tool_is_deferred(open_page: OpenPage) -> None:
     first.locator("a.name").click()
     decision = page.locator("section", has=page.get_by_role("heading", name="Decision"))
     expect(decision).to_contain_text("its server is set to defer")
-    expect(decision).to_contain_text("Otherwise it still waits, because the policy always defers")
+    expect(decision).to_contain_text("Otherwise it is still deferred, because the policy always defers")
 
 
 def test_exports_are_files_of_what_the_filter_matches(open_page: OpenPage) -> None:
@@ -263,7 +263,7 @@ def test_second_policy_is_made_looked_through_and_deleted(open_page: OpenPage) -
     page = open_page("/policies/")
     page.get_by_role("link", name="New policy").click()
     page.get_by_label("Name").fill("eager")
-    page.get_by_role("button", name="Make it, and open the editor").click()
+    page.get_by_role("button", name="Create policy").click()
     page.get_by_label("Mode").select_option("off")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("eager")

@@ -67,7 +67,7 @@ def test_changed_tool_is_looked_at_approved_and_taken_back(quarantined: Page) ->
     expect(tool.locator("ins").get_by_text("\\u{202e}")).to_be_visible()
     assert find_problems(page) == []
     tool.get_by_role("button", name="Approve get_tide").click()
-    expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing to review")).to_be_visible()
     page.get_by_role("status").get_by_role("button", name="Undo").click()
     page.goto("/review/")
     expect(page.get_by_role("article", name="get_tide")).to_be_visible()

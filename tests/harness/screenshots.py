@@ -87,7 +87,7 @@ def administer_a_day(page: Page) -> None:
     """What an admin has done by the evening: a second policy, a version of the first, keys with limits."""
     page.goto("/new-policy/")
     page.get_by_label("Name").fill("large-window")
-    page.get_by_role("button", name="Make it, and open the editor").click()
+    page.get_by_role("button", name="Create policy").click()
     page.get_by_label("Mode").select_option("auto")
     page.get_by_label("Threshold unit").select_option("context_percent")
     page.get_by_role("button", name="Save").click()
@@ -99,7 +99,7 @@ def administer_a_day(page: Page) -> None:
         page.get_by_label("Name").fill(name)
         page.get_by_label("Scope").select_option(scope)
         page.get_by_label("Requests a minute").fill(limit)
-        page.get_by_role("button", name="Make the key").click()
+        page.get_by_role("button", name="Create key").click()
     page.context.close()
 
 

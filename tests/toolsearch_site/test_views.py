@@ -164,14 +164,14 @@ def test_map_holds_servers_and_their_tools_with_where_they_lead() -> None:
             "name": "</script>",
             "value": tool.tokens,
             "url": server.get_absolute_url(),
-            "is_rest": False,
+            "opens": "",
             "is_deferred": None,
             "children": [
                 {
                     "name": "read",
                     "value": tool.tokens,
                     "url": tool.get_absolute_url(),
-                    "is_rest": False,
+                    "opens": "",
                     "is_deferred": None,
                     "children": [],
                 }
@@ -265,15 +265,47 @@ def test_needs_sign_in_and_a_role_and_only_reads(client: Client) -> None:
     assert signed_in(Role.ADMIN).post("/").status_code == 405
 
 
-def test_small_tools_of_a_large_catalog_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_map, "TREEMAP_TOOLS", 1)
-    server = make_server()
-    for name, chars in (("large", 400), ("small", 40), ("tiny", 4)):
-        make_tool(server=server, name=name, description="x" * chars)
-    (area,) = token_map.read_token_map(totals.read_totals(), None).areas
-    assert [child.name for child in area.children] == ["large", "2 more"]
-    assert [child.is_rest for child in area.children] == [False, True]
-    assert sum(child.value for child in area.children) == area.value
+class TestLargeCatalog:
+    """Where there are very many tools, the map is of servers, and one opens at a click."""
+
+    @pytest.fixture(autouse=True)
+    def few_are_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(token_map, "MAP_TOOLS", 2)
+
+    def test_map_is_of_servers_and_nothing_is_summed_up(self) -> None:
+        loads, waits = make_server(name="loads", defer_loading=False), make_server(name="waits")
+        for name in ("large", "small"):
+            make_tool(server=loads, name=name)
+            make_tool(server=waits, name=name, description="x" * 400)
+        decisions.bring_up_to_date()
+        response = signed_in(Role.VIEWER).get("/")
+        areas = response.context["areas"]
+        assert [(area["name"], area["is_deferred"]) for area in areas] == [("waits", True), ("loads", False)]
+        assert all(area["opens"] and not area["children"] for area in areas)
+        assert "rectangle is a server: click one to see its tools" in visible_text(response)
+
+    def test_server_opens_with_its_own_largest_tools(self) -> None:
+        server = make_server(name="org/many")
+        for name, chars in (("large", 400), ("small", 40), ("tiny", 4)):
+            make_tool(server=server, name=name, description="x" * chars)
+        make_tool(name="other")
+        decisions.bring_up_to_date()
+        client = signed_in(Role.VIEWER)
+        (area,) = (area for area in client.get("/").context["areas"] if area["name"] == "org/many")
+        tools = client.get(area["opens"]).json()
+        assert [(tool["name"], tool["is_deferred"]) for tool in tools] == [("large", True), ("small", True)]
+        assert client.get(tools[0]["url"]).status_code == 200
+
+    def test_unknown_server_is_not_found(self) -> None:
+        assert signed_in(Role.VIEWER).get("/server-map/nobody/").status_code == 404
+
+    def test_says_how_much_the_drawn_servers_are_of_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(token_map, "MAP_SERVERS", 1)
+        for number in range(4):
+            make_tool(name=f"tool_{number}")
+        found = token_map.read_token_map(totals.read_totals(), None)
+        assert found.is_cut
+        assert 0 < found.share < 1
 
 
 class TestActivity:
@@ -284,7 +316,7 @@ class TestActivity:
         make_session()
         client = signed_in(Role.VIEWER)
         day = visible_text(client.get("/"))
-        assert "Searches 30 Found nothing 3 10% Sessions begun 2 Active in the last hour 1" in day
+        assert "Searches 30 Found nothing 3 10% Sessions started 2 Active in the last hour 1" in day
         assert "Searches 1,030 Found nothing 3" in visible_text(client.get("/?period=7d"))
         assert client.get("/?period=nonsense").context["activity"].period == "24h"
 
@@ -301,7 +333,7 @@ class TestActivity:
 
     def test_nothing_yet_says_what_will_be_here(self) -> None:
         page = visible_text(signed_in(Role.VIEWER).get("/"))
-        assert "No agent has begun a session or searched in the last 24 hours" in page
+        assert "No agent has started a session or searched in the last 24 hours" in page
 
     def test_queries_that_went_with_their_sessions_are_not_called_answered(self) -> None:
         hour = timezone.now().replace(minute=0, second=0, microsecond=0)

@@ -141,7 +141,7 @@ class TestLook:
     @pytest.mark.parametrize("query", ["", "?tool=x", "?tool=999999", "?all=1&q=nothing"])
     def test_nothing_ticked_leads_back(self, query: str) -> None:
         response = signed_in(Role.EDITOR).get(f"/bulk-edit/{query}", follow=True)
-        assert "Tick the tools to edit first." in visible_text(response)
+        assert "Select the tools to edit first." in visible_text(response)
 
 
 class TestApply:
@@ -220,4 +220,17 @@ def test_list_offers_it_to_editors(tools: list[Tool], role: Role, offered: bool)
     page = text_of(signed_in(role).get("/tools/?server=github"))
     assert ('action="/bulk-edit/"' in page) is offered
     assert ('type="checkbox"' in page) is offered
-    assert ("Edit the 2 that match" in page) is offered
+    assert ("Edit all 2 matching" in page) is offered
+
+
+def test_decisions_of_edited_tools_are_being_made_until_they_are(tools: list[Tool]) -> None:
+    client = signed_in(Role.EDITOR)
+    client.post(ticked(tools[:2]), {"loading": "always", "step": "apply"})
+    waiting = client.get("/tools/")
+    assert visible_text(waiting).count("deciding…") == 2
+    assert 'id="tool-table" hx-get="/tools/"' in text_of(waiting)
+    assert visible_text(client.get("/servers/github/")).count("deciding…") == 2
+    decisions.bring_up_to_date()
+    decided = visible_text(client.get("/tools/"))
+    assert "deciding…" not in decided
+    assert decided.count("the tool is set to always load") == 2

@@ -214,7 +214,7 @@ def test_part_is_the_table_alone() -> None:
 
 def test_empty_list_tells_an_empty_record_from_a_narrow_filter() -> None:
     client = signed_in(Role.VIEWER)
-    assert "Nothing has changed yet" in visible_text(client.get("/changes/"))
+    assert "No changes yet" in visible_text(client.get("/changes/"))
     assert "No change matches" in visible_text(client.get("/changes/?q=x"))
 
 
@@ -238,3 +238,27 @@ def test_needs_sign_in_and_a_role_and_only_reads(client: Client) -> None:
     assert client.get("/changes/").status_code == 302
     assert signed_in(Role.NONE).get("/changes/").status_code == 403
     assert signed_in(Role.ADMIN).post("/changes/").status_code == 405
+
+
+def test_what_was_created_says_only_what_is_set() -> None:
+    fields: dict[str, object] = {
+        "url": "",
+        "headers": [],
+        "deferLoading": None,
+        "command": "npx",
+        "enabled": False,
+    }
+    make_change(name="files", action=Action.CREATED, after=fields)
+    page = visible_text(signed_in(Role.VIEWER).get("/changes/"))
+    assert "created server files command npx enabled no" in page
+    assert "url" not in page.partition("created server files")[2]
+
+
+def test_long_change_folds() -> None:
+    make_change(
+        name="files", before={f"field{n}": 1 for n in range(9)}, after={f"field{n}": 2 for n in range(9)}
+    )
+    page = text_of(signed_in(Role.VIEWER).get("/changes/"))
+    shown, folded = page.split("6 more")
+    assert shown.count('class="field-name"') == 3
+    assert folded.count('class="field-name"') == 6

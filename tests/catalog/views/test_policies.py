@@ -70,8 +70,8 @@ class TestDetail:
         mine = make_policy(slug="mine")
         policy_services.change_policy(policy=mine, changed={"max_results": 8}, actor=COMMAND_LINE)
         page = visible_text(signed_in(Role.VIEWER).get("/policies/mine/"))
-        assert "2 in force max_results 5 → 8 command line" in page
-        assert "1 the first that was kept toolsearch" in page
+        assert "2 current max_results 5 → 8 command line" in page
+        assert "1 the first version toolsearch" in page
         assert "Roll back" not in page
 
     def test_long_history_is_cut_and_can_be_had_whole(self) -> None:
@@ -81,8 +81,8 @@ class TestDetail:
         client = signed_in(Role.VIEWER)
         cut, whole = client.get("/policies/mine/"), client.get("/policies/mine/?versions=all")
         assert "20 of 23 versions" in visible_text(cut)
-        assert "first that was kept" not in visible_text(cut)
-        assert "first that was kept" in visible_text(whole)
+        assert "the first version" not in visible_text(cut)
+        assert "the first version" in visible_text(whole)
 
     def test_tells_what_its_agents_pay_and_the_readings(self) -> None:
         make_policy(slug="mine", mode="auto", threshold_unit="tools", threshold=2)

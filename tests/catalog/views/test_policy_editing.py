@@ -133,6 +133,45 @@ class TestEditor:
         assert default().mode == "always"
 
 
+class TestPatterns:
+    def preview(self, **changed: object) -> str:
+        response = signed_in(Role.EDITOR).post(PREVIEW, values_of(default(), **changed), headers=HTMX)
+        return visible_text(response)
+
+    def test_pattern_that_matches_nothing_gets_a_remark_with_what_was_meant(self) -> None:
+        make_tool(server=make_server(name="github"), name="create_issue")
+        page = self.preview(never_defer="github__create_*\nmcp__github__*\nzebra")
+        assert "No tool of the catalog matches these patterns" in page
+        assert "github__create_* in Never defer Tools match mcp__github__create_*" in page
+        assert "zebra in Never defer" in page
+        assert "mcp__github__* in" not in page
+
+    def test_no_remark_where_all_match_or_none_counts(self) -> None:
+        make_tool(server=make_server(name="github"), name="create_issue")
+        assert "No tool of the catalog" not in self.preview(
+            never_defer="github/*", visible="zebra", shown="all"
+        )
+        assert "No tool of the catalog" not in self.preview(never_defer="zebra", mode="off")
+        assert "zebra in Visible" in self.preview(visible="zebra", shown="some")
+
+    def test_syntax_is_said_beside_the_field(self) -> None:
+        page = text_of(signed_in(Role.EDITOR).get(EDIT))
+        for field in ("never_defer", "always_defer", "visible"):
+            help_text = page.split(f'id="id_{field}_helptext"')[1].split("</div>")[0]
+            assert "* stands for any text" in help_text
+
+    def test_fields_say_when_they_count(self) -> None:
+        page = text_of(signed_in(Role.EDITOR).get(EDIT))
+        assert page.count('data-counts-when="mode=auto"') == 2
+        assert page.count('data-counts-when="shown=some"') == 1
+
+    def test_edits_are_guarded_and_those_of_a_refused_form_at_once(self) -> None:
+        client = signed_in(Role.EDITOR)
+        assert 'data-guards-edits=""' in text_of(client.get(EDIT))
+        refused = client.post(EDIT, values_of(default(), max_results="0"))
+        assert 'data-guards-edits="edited"' in text_of(refused)
+
+
 class TestPreview:
     def test_tells_what_flips_by_server_and_stores_nothing(self) -> None:
         make_tool(server=make_server(name="github"), name="read", description="x" * 3994)

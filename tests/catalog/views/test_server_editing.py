@@ -107,7 +107,7 @@ class TestEnabled:
     def test_goes_off_and_on(self, github: Server) -> None:
         client = signed_in(Role.EDITOR)
         response = client.post(f"{ADDRESS}enabled/", {"enabled": "no"}, follow=True)
-        assert "disabled: its tools are in no list" in visible_text(response)
+        assert "disabled: its tools are no longer listed" in visible_text(response)
         assert not Server.objects.get().enabled
         client.post(f"{ADDRESS}enabled/", {"enabled": "yes"})
         assert Server.objects.get().enabled

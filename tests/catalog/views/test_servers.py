@@ -19,7 +19,7 @@ from tests.harness.pages import HTMX, signed_in, text_of, visible_text
 from tests.harness.rows import make_job, make_run, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
-DETAIL_QUERIES = 17
+DETAIL_QUERIES = 18
 
 
 def make_stdio_server(**values: object) -> Server:
@@ -193,7 +193,7 @@ class TestDetail:
 
     def test_server_whose_definitions_never_changed_is_told_so(self) -> None:
         make_tool(server=make_server(name="files"))
-        assert "every definition is as it was first seen" in visible_text(
+        assert "Every definition is as first seen" in visible_text(
             signed_in(Role.VIEWER).get("/servers/files/")
         )
 
@@ -316,7 +316,7 @@ class TestRefresh:
         for words in (
             "Asked for.",
             "The command was not found. (after 2.0 s)",
-            "Kept out bad: it has no name",
+            "Rejected bad: it has no name",
             "Answered after 2.0 s: 3 added, 1 unchanged.",
             "Due again: attempt 3 of 5.",
             "warming up",
@@ -368,3 +368,29 @@ class TestRefresh:
         response = client.post("/servers/files/refresh/")
         assert response.status_code == 403
         assert "This form has expired" in visible_text(response)
+
+
+class TestOptions:
+    """The field that finds a server in a filter."""
+
+    def offered(self, text: str) -> list[str]:
+        page = text_of(signed_in(Role.VIEWER).get("/server-options/", {"server": text}, headers=HTMX))
+        return re.findall(r'role="option"[^>]*data-value="([^"]*)"', page)
+
+    def test_names_that_begin_with_it_come_first_and_any_server_last(self) -> None:
+        for name in ("github", "digit", "slack"):
+            make_server(name=name)
+        assert self.offered("git") == ["github", "digit", ""]
+        assert self.offered("") == ["", "digit", "github", "slack"]
+        assert self.offered("zebra") == [""]
+
+    def test_few_are_read_of_many(self) -> None:
+        Server.objects.bulk_create(
+            Server(name=f"team-{number:03}", transport="snapshot") for number in range(99)
+        )
+        assert len(self.offered("team")) == 13
+
+    def test_hostile_names_and_texts(self) -> None:
+        make_server(name='<b>"x')
+        assert self.offered("<b>") == ["&lt;b&gt;&quot;x", ""]
+        assert self.offered("\0" + "y" * 500) == [""]

@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 from catalog.access.roles import Role
 from catalog.domain.choices import Loading
 from catalog.domain.definitions import Definition
-from catalog.models import Change, Policy, Tool, ToolTag
+from catalog.models import Change, Policy, Server, Tool, ToolTag
 from catalog.services import decisions, derived_state
 from catalog.services.tools import store_definitions
 from tests.harness.pages import HTMX, signed_in, text_of, visible_text
@@ -108,6 +108,19 @@ class TestList:
         assert len(names_on(last)) == 10
         assert not set(names_on(first)) & set(names_on(last))
 
+    def test_server_is_chosen_from_a_menu_or_found_where_there_are_many(self) -> None:
+        client = signed_in(Role.VIEWER)
+        Server.objects.bulk_create(
+            Server(name=f"team-{number:03}", transport="snapshot") for number in range(50)
+        )
+        for address in ("/tools/?server=team-007", "/review/?server=team-007"):
+            assert '<option selected value="team-007">' in text_of(client.get(address))
+        Server.objects.create(name="one-more", transport="snapshot")
+        for address in ("/tools/?server=team-007", "/review/?server=team-007"):
+            page = text_of(client.get(address))
+            assert "<option selected value=" not in page.partition('name="loading"')[0]
+            assert 'name="server" value="team-007" role="combobox"' in page
+
     def test_part_is_the_table_alone(self) -> None:
         response = signed_in(Role.VIEWER).get("/tools/?q=x", headers=HTMX)
         assert "<html" not in text_of(response)
@@ -124,9 +137,9 @@ class TestList:
         _make_many(make_server(), 60)
         client = signed_in(Role.VIEWER)
         client.get("/tools/")
-        with django_assert_num_queries(14):
+        with django_assert_num_queries(15):
             client.get("/tools/")
-        with django_assert_num_queries(11):
+        with django_assert_num_queries(12):
             client.get("/tools/", headers=HTMX)
 
     @pytest.mark.parametrize(
@@ -196,7 +209,7 @@ class TestDetail:
             store_definitions(server=server, definitions=[definition], now=timezone.now())
         page = text_of(signed_in(Role.VIEWER).get(Tool.objects.get().get_absolute_url()))
         assert "Reads <del>a</del><ins>one</ins> file." in page
-        assert "the oldest that is shown" in page
+        assert "the oldest shown" in page
 
     def test_tells_the_decision_under_each_policy_and_the_next_rule(self) -> None:
         tool = make_tool(server=make_server(defer_loading=False), loading=Loading.DEFER)
@@ -209,14 +222,17 @@ class TestDetail:
             "default deferred the tool is set to defer Otherwise it loads, "
             "because its server is set to load server_load" in page
         )
-        assert "eager loads search is off in this policy Otherwise it waits, because the tool is set" in page
+        assert (
+            "eager loads search is off in this policy Otherwise it is deferred, because the tool is set"
+            in page
+        )
 
     def test_tells_why_no_policy_lists_a_tool(self) -> None:
         hidden, unseen = make_tool(hidden=True), make_tool(name="unseen")
         Policy.objects.update(visible=["other"])
         decisions.bring_up_to_date()
         client = signed_in(Role.VIEWER)
-        assert "In no list: it is hidden" in visible_text(client.get(hidden.get_absolute_url()))
+        assert "Not listed: it is hidden" in visible_text(client.get(hidden.get_absolute_url()))
         assert "the policy does not show it" in visible_text(client.get(unseen.get_absolute_url()))
 
     def test_viewer_reads_the_settings_and_editor_changes_them(self) -> None:
@@ -242,9 +258,7 @@ class TestDetail:
     def test_good_definition_is_told_so(self) -> None:
         tool = make_tool(name="read_file", description="Read a file from the disk.", input_schema=SCHEMA)
         derived_state.bring_up_to_date()
-        assert "None: it says what it does" in visible_text(
-            signed_in(Role.VIEWER).get(tool.get_absolute_url())
-        )
+        assert "No problems found" in visible_text(signed_in(Role.VIEWER).get(tool.get_absolute_url()))
 
     def test_costs_the_same_queries_in_a_large_catalog(
         self, django_assert_num_queries: DjangoAssertNumQueries

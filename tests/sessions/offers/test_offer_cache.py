@@ -130,6 +130,12 @@ def defer_server() -> None:
 
 
 def describe_server() -> None:
+    """What an admin does who writes a server's line for prompts."""
+    Server.objects.filter(name="github").update(description="Repositories and issues. More.")
+    decisions.request_new_lists()
+
+
+def refresh_with_instructions() -> None:
     """What a refresh does that finds the same tools and other instructions."""
     server = Server.objects.get(name="github")
     Server.objects.filter(pk=server.pk).update(transport=Transport.STDIO, command="fixture")
@@ -219,7 +225,7 @@ def test_offer_after_an_edit_equals_one_read_anew(
     assert texts
 
 
-def test_new_instructions_alone_reach_every_process(policy: Policy) -> None:
+def test_new_description_alone_reaches_every_process(policy: Policy) -> None:
     before = offer_cache.offer_of_policy(policy.pk)
     describe_server()
     assert Job.objects.filter(kind=JobKind.DECIDE, state=JobState.WAITING).exists()
@@ -231,13 +237,13 @@ def test_new_instructions_alone_reach_every_process(policy: Policy) -> None:
     assert offer_cache.offer_of_policy(policy.pk).digest == followed.digest != before.digest
 
 
-def test_same_instructions_move_no_version(policy: Policy) -> None:
-    describe_server()
+def test_what_a_server_says_of_itself_changes_no_offer(policy: Policy) -> None:
+    before = offer_cache.offer_of_policy(policy.pk)
+    refresh_with_instructions()
     decisions.bring_up_to_date()
-    before = offer_cache.offer_of_policy(policy.pk).versions
-    describe_server()
-    decisions.bring_up_to_date()
-    assert offer_cache.offer_of_policy(policy.pk).versions == before
+    after = offer_cache.offer_of_policy(policy.pk)
+    assert after.versions == before.versions
+    assert "Repositories" not in after.prompt("search_tools")
 
 
 def test_many_edits_one_after_the_other(policy: Policy) -> None:

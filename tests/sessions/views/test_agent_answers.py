@@ -160,3 +160,13 @@ def test_stranger_wrong_method_and_missing_policy_are_refused(client: Client, pa
     assert signed_in(Role.NONE).get(path).status_code == 403
     assert signed_in(Role.ADMIN).post(path).status_code == 405
     assert signed_in(Role.VIEWER).get(path.replace("default", "nothing")).status_code == 404
+
+
+def test_prompt_without_servers_is_explained() -> None:
+    client = signed_in(Role.EDITOR)
+    assert "It names no server" not in visible_text(client.get(PAGE))
+    change_default(prompt_budget_tokens=30)
+    response = client.get(PAGE)
+    assert "It names no server" in visible_text(response)
+    assert "prompt budget of 30 tokens" in visible_text(response)
+    assert 'href="/policies/default/edit/">Change the prompt budget' in text_of(response)

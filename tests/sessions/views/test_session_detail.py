@@ -47,10 +47,10 @@ class TestWhatIsShown:
             f"With everything loaded {state['tokens']['full']} tokens",
             "1 tool in full, 1 of them discovered; 4 wait for a search",
             "Saved over 2 turns",
-            "Turn 1 began with 1,500 tokens of context used",
+            "Turn 1 started with 1,500 tokens of context used",
             "Loaded 1 tool mcp__github__create_issue",
             "Searched create issue 1 found",
-            "The session began",
+            "Session started",
             "create_issue github · turn 0",
             "1,500 of 200,000 tokens",
         ):
@@ -83,9 +83,9 @@ class TestWhatIsShown:
         make_search(session, outcome=SearchEventOutcome.INACTIVE)
         page = visible_text(signed_in(Role.VIEWER).get(session.get_absolute_url()))
         for words in (
-            "The session began",
+            "Session started",
             "The agent changed its session",
-            "Turn 0 began",
+            "Turn 0 started",
             "Loaded 2 tools",
             "Unloaded 3 tools",
             "Took a snapshot",
@@ -93,7 +93,7 @@ class TestWhatIsShown:
             "Restored the snapshot of turn 7",
             "Reset by erin",
             "Searched play jazz found nothing",
-            "Asked what there is list",
+            "Listed the tools list",
             "nothing is deferred",
         ):
             assert words in page, words
@@ -117,7 +117,7 @@ class TestWhatIsShown:
             session=session, name="mcp__gone__x", position=9, loaded_turn=0, used_turn=0
         )
         page = visible_text(signed_in(Role.VIEWER).get(session.get_absolute_url()))
-        assert "not offered now: mcp__gone__x" in page
+        assert "no longer deferred or offered: mcp__gone__x" in page
 
     def test_fresh_and_expired_sessions_have_a_page(self) -> None:
         now = timezone.now()
@@ -138,8 +138,8 @@ class TestWhatIsShown:
         first = client.get(session.get_absolute_url())
         older = first.context["shown"].timeline.older
         second_page = client.get(session.get_absolute_url(), {"before": older.cursor})
-        assert "Turn 60 began" in visible_text(second_page)
-        assert "Turn 61 began" not in visible_text(second_page)
+        assert "Turn 60 started" in visible_text(second_page)
+        assert "Turn 61 started" not in visible_text(second_page)
         assert "Back to the latest" in visible_text(second_page)
         assert "every 2s" not in text_of(second_page)
         nonsense = ["yesterday", "2026-01-01T00:00:00Z"]
@@ -154,7 +154,7 @@ class TestWhatIsShown:
         ]
         for text in nonsense:
             shown = client.get(session.get_absolute_url(), {"before": text})
-            assert "Turn 100 began" in visible_text(shown)
+            assert "Turn 100 started" in visible_text(shown)
         for at, pk in (("0001-01-01T00:00:00+14:00", "1"), ("9999-12-31T23:59:59-12:00", "9" * 30)):
             far = write_cursor(at, "search", pk)
             assert client.get(session.get_absolute_url(), {"before": far}).status_code == 200

@@ -1,5 +1,7 @@
 """Signing in and out, one's own account, the theme."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -36,6 +38,12 @@ class TestSignIn:
         for answer in (response, unknown):
             assert "do not match an account" in visible_text(answer)
             assert "_auth_user_id" not in client.session
+
+    def test_focus_is_on_the_field_to_fill_in(self, client: Client) -> None:
+        first, again = client.get("/sign-in/"), client.post("/sign-in/", {"username": "ada", "password": "x"})
+        for response, field in ((first, "id_username"), (again, "id_password")):
+            focused = re.findall(r'<input[^>]*id="(\w+)"[^>]*\bautofocus\b', text_of(response))
+            assert focused == [field]
 
     def test_session_gets_a_new_id(self, client: Client) -> None:
         user = make_user(Role.VIEWER)

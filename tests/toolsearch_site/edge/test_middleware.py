@@ -45,7 +45,7 @@ def test_anything_else_is_a_page_that_tells_no_secret(monkeypatch: pytest.Monkey
     client.raise_request_exception = False
     response = client.get("/")
     assert response.status_code == 500
-    assert "Something broke" in visible_text(response)
+    assert "Something went wrong" in visible_text(response)
     assert "tulip" not in visible_text(response)
     assert not broken_rules(response)
 

@@ -15,12 +15,12 @@ MEMOS = {"cache", "lru_cache"}
 OF_ARGUMENTS_ALONE = {
     "catalog/domain/globs.py:compile_globs",
     "catalog/domain/marking/definition.py:mark_server",
+    "catalog/domain/prompt.py:_choose_samples",
     "catalog/search/words.py:_remembered_run",
     "catalog/search/words.py:_remembered_runs",
     "catalog/search/words.py:_remembered_terms",
     "catalog/search/wordvectors.py:find_encoder",
     "catalog/upstream/schema_check.py:_checker",
-    "sessions/offers/offer_cache.py:_introduce",
     "toolsearch_site/cluster/heartbeat.py:product_version",
     "toolsearch_site/edge/api_dispatch.py:_find_kept_view",
     "toolsearch_site/monitoring/metrics.py:_counter",
