@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hypothesis import strategies as st
+
 KEY = "sk-live-0123456789abcdefXYZ"
 
 
@@ -550,3 +552,30 @@ extensions:
     Case("too deep", "[" * 100 + "]" * 100, error="deeper than 64"),
     Case("YAML that is too deep", "{a: " * 100 + "1" + "}" * 100, error="invalid JSON"),
 )
+
+# Documents that are nearly those of a client.
+KEYS = st.sampled_from(
+    [
+        *(
+            "mcpServers",
+            "servers",
+            "mcp",
+            "mcp_servers",
+            "context_servers",
+            "extensions",
+            "projects",
+            "inputs",
+        ),
+        *("command", "args", "env", "url", "headers", "type", "disabled", "enabled", "cmd", "uri", "httpUrl"),
+        *("name", "toolSearch", "capabilities", "environment", "envs", "source", "path", "a", "b"),
+    ]
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.sampled_from(["npx", HTTPS, "${X}", "${input:x}", "stdio", "local", "builtin", "", "a b", "\u202e"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=20,
+)
+DOCUMENTS = st.dictionaries(KEYS, VALUES, max_size=4)
