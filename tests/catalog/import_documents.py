@@ -539,6 +539,24 @@ extensions:
     ),
     Case("an empty object", "{}", error="seen: none"),
     Case("another program's file", '{"name": "x", "scripts": {"a": "b"}}', error="seen: name, scripts"),
+    Case(
+        "another program's file with addresses in it",
+        json.dumps(
+            {
+                "name": "shop",
+                "version": "1.0.0",
+                "scripts": {"start": "node ."},
+                "repository": {"type": "git", "url": "https://git.example/shop"},
+                "bugs": {"url": "https://git.example/shop/issues"},
+            }
+        ),
+        error="seen: name, version, scripts, repository, bugs",
+    ),
+    Case(
+        "Claude Code's settings, which have a command that is no server",
+        json.dumps({"env": {"A": "b"}, "statusLine": {"type": "command", "command": "~/status.sh"}}),
+        error="seen: env, statusLine",
+    ),
     Case("an empty list of servers", '{"mcpServers": {}}', error="seen: mcpServers"),
     Case(
         "a section of another type", '{"mcpServers": "npx"}', error="mcpServers: must be an object, not text"
