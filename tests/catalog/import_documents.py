@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hypothesis import strategies as st
+
 KEY = "sk-live-0123456789abcdefXYZ"
 
 
@@ -537,6 +539,24 @@ extensions:
     ),
     Case("an empty object", "{}", error="seen: none"),
     Case("another program's file", '{"name": "x", "scripts": {"a": "b"}}', error="seen: name, scripts"),
+    Case(
+        "another program's file with addresses in it",
+        json.dumps(
+            {
+                "name": "shop",
+                "version": "1.0.0",
+                "scripts": {"start": "node ."},
+                "repository": {"type": "git", "url": "https://git.example/shop"},
+                "bugs": {"url": "https://git.example/shop/issues"},
+            }
+        ),
+        error="seen: name, version, scripts, repository, bugs",
+    ),
+    Case(
+        "Claude Code's settings, which have a command that is no server",
+        json.dumps({"env": {"A": "b"}, "statusLine": {"type": "command", "command": "~/status.sh"}}),
+        error="seen: env, statusLine",
+    ),
     Case("an empty list of servers", '{"mcpServers": {}}', error="seen: mcpServers"),
     Case(
         "a section of another type", '{"mcpServers": "npx"}', error="mcpServers: must be an object, not text"
@@ -550,3 +570,30 @@ extensions:
     Case("too deep", "[" * 100 + "]" * 100, error="deeper than 64"),
     Case("YAML that is too deep", "{a: " * 100 + "1" + "}" * 100, error="invalid JSON"),
 )
+
+# Documents that are nearly those of a client.
+KEYS = st.sampled_from(
+    [
+        *(
+            "mcpServers",
+            "servers",
+            "mcp",
+            "mcp_servers",
+            "context_servers",
+            "extensions",
+            "projects",
+            "inputs",
+        ),
+        *("command", "args", "env", "url", "headers", "type", "disabled", "enabled", "cmd", "uri", "httpUrl"),
+        *("name", "toolSearch", "capabilities", "environment", "envs", "source", "path", "a", "b"),
+    ]
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.sampled_from(["npx", HTTPS, "${X}", "${input:x}", "stdio", "local", "builtin", "", "a b", "\u202e"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=20,
+)
+DOCUMENTS = st.dictionaries(KEYS, VALUES, max_size=4)

@@ -92,7 +92,10 @@ def find_servers(document: Document, problems: Problems) -> Found | None:
 
 
 def find_bare(document: Document, beside: Collection[str]) -> Found | None:
-    """A document that is itself the servers, by name, or one server. `beside` are keys of search settings."""
+    """A document that is itself the servers, by name, or one server. `beside` are keys of search settings.
+
+    Files of other programs have addresses here and there: in a bare document most of the values are servers.
+    """
     if _is_one_server(document):
         settings = {"name", *beside} - {"env"}
         entry = {key: value for key, value in document.items() if key not in settings}
@@ -100,8 +103,9 @@ def find_bare(document: Document, beside: Collection[str]) -> Found | None:
         if not isinstance(name, str) or not name.strip():
             name = name_server(adapt(entry, shape=_BARE, place="", problems=Problems()).entry)
         return Found(_BARE, (GivenServer(name, "", entry),), frozenset(document))
-    own = {key: value for key, value in document.items() if key not in beside and isinstance(value, Mapping)}
-    if not any(map(_is_server_like, own.values())):
+    own = {key: value for key, value in document.items() if isinstance(value, Mapping)}
+    count = sum(map(_is_server_like, own.values()))
+    if not count or count * 2 < len(document) or any(key in document for key in beside):
         return None
     servers = tuple(GivenServer(name, join_place("", name), entry) for name, entry in own.items())
     return Found(_BARE, servers, frozenset(own))

@@ -10,6 +10,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from catalog.access.actors import COMMAND_LINE
 from catalog.access.roles import Role
@@ -18,6 +21,7 @@ from catalog.models import Job, Policy, Server
 from catalog.selectors import imports
 from catalog.services import config, derived_state, servers
 from sessions.offers import costs
+from tests.catalog.import_documents import CASES, DOCUMENTS
 from tests.harness.pages import HTMX, broken_rules, signed_in, text_of, visible_text
 from tests.harness.rows import make_job, make_server, make_tool
 
@@ -402,3 +406,18 @@ def test_page_is_for_editors_and_never_cached(client: Client) -> None:
     assert signed_in(Role.VIEWER).get(PAGE).status_code == 403
     assert signed_in(Role.EDITOR).get(PASTE).status_code == 405
     assert signed_in(Role.EDITOR).get(FORM).status_code == 405
+
+
+@given(text=st.sampled_from(CASES).map(lambda case: case.text) | DOCUMENTS.map(json.dumps))
+@hypothesis_settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+def test_every_text_has_a_plan_or_a_reason(text: str) -> None:
+    """Never an error of ours, and never silence."""
+    response = paste(signed_in(Role.ADMIN), text, headers=HTMX)
+    assert response.status_code == 200
+    page = visible_text(response)
+    assert "What importing it would do" in page or "This cannot be imported" in page
+    assert 'name="version"' not in text_of(response) or "Read as" in page
