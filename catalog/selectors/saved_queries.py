@@ -70,6 +70,10 @@ class SavedSet:
         return sum(row.passed is False for row in self.rows)
 
     @property
+    def resting(self) -> int:
+        return sum(row.is_resting for row in self.rows)
+
+    @property
     def broke(self) -> int:
         return sum(row.trend is ResultTrend.BROKE for row in self.rows)
 
@@ -131,7 +135,8 @@ def read_set(policy: Policy) -> SavedSet:
     of_demo = [one for one in queries if one.demo]
     resting = of_demo if of_demo and not _is_demo_shown() else []
     saved = [one for one in queries if one not in resting]
-    runs = list(policy.saved_runs.order_by("-at", "-pk")[:2])
+    # Of a set that rests as a whole, former runs tell nothing.
+    runs = list(policy.saved_runs.order_by("-at", "-pk")[:2]) if saved else []
     run, previous = (*runs, None, None)[:2]
     results = _results_of(runs)
     rows = [_row(one, results.get(run, {}), results.get(previous, {})) for one in saved]

@@ -95,10 +95,10 @@ def create_key(page: Page) -> str:
     assert find_problems(page) == []
     for label in ("Anthropic SDK", "OpenAI SDK", "curl"):
         page.get_by_text(label, exact=True).click()
-        expect(page.locator(".choice:visible")).to_have_count(1)
+        expect(page.locator(".agent-panel:visible")).to_have_count(1)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.locator(".choice:visible").get_by_role("button", name="Copy").click()
-    expect(page.locator(".choice:visible").get_by_role("button", name="Copied")).to_be_visible()
+    page.locator(".agent-panel:visible").get_by_role("button", name="Copy").click()
+    expect(page.locator(".agent-panel:visible").get_by_role("button", name="Copied")).to_be_visible()
     return str(page.evaluate("navigator.clipboard.readText()"))
 
 

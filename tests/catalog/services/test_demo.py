@@ -195,8 +195,10 @@ class TestSavedQueries:
         assert not saved_selectors.stale_policies().exists()
         assert saved_runs.run_policy(policy) is None
         assert saved_selectors.count_saved().queries == 0
-        rows = saved_selectors.read_set(policy).rows
-        assert rows
+        resting = saved_selectors.read_set(policy)
+        assert resting.run is None, "a former run tells nothing of it"
+        rows = resting.rows
+        assert len(rows) == resting.resting == SavedQuery.objects.count()
         assert all(row.is_resting and row.passed is None for row in rows)
         save_query(policy=policy, query="use it", expected=["mcp__own__use"], actor=COMMAND_LINE)
         own_run = saved_runs.run_policy(policy)
