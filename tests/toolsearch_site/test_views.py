@@ -251,11 +251,11 @@ def test_costs_the_same_queries_whatever_the_size(django_assert_num_queries: Dja
     assert load_demo()
     client = signed_in(Role.VIEWER)
     client.get("/")
-    with django_assert_num_queries(25):
+    with django_assert_num_queries(27):
         client.get("/")
     Server.objects.filter(name="github").delete()
     seen = client.get("/").context["stamp"]
-    with django_assert_num_queries(18):
+    with django_assert_num_queries(20):
         client.get("/", {"seen": seen}, headers=HTMX)
 
 

@@ -86,9 +86,11 @@ def wrong_values() -> Iterator[tuple[str, str, Any]]:
 
 def is_read_only(operation: str, field: str, value: object) -> bool:
     """A server's `tools` are definitions where they are sent, and a number where they are read."""
-    return (operation, field) in {("create_server", "tools"), ("change_server", "tools")} and (
-        type(value) is int
-    )
+    return (operation, field) in {
+        ("create_server", "tools"),
+        ("change_server", "tools"),
+        ("test_server", "tools"),
+    } and type(value) is int
 
 
 @pytest.fixture
