@@ -229,7 +229,7 @@ class ServerEditForm(RefusableForm):
     description = forms.CharField(
         required=False,
         max_length=DESCRIPTION_CHARS,
-        help_text="One line that prompts say of it.",
+        help_text="One line about it, for prompts.",
         widget=forms.TextInput({"autocomplete": "off"}),
     )
     kind = forms.ChoiceField(
@@ -237,7 +237,10 @@ class ServerEditForm(RefusableForm):
         help_text="Part of its tools' names: agents know them by other names after a change.",
     )
     url = forms.CharField(
-        label="Address", max_length=ADDRESS_CHARS, widget=plain_input("https://mcp.example.com/mcp")
+        label="Address",
+        max_length=ADDRESS_CHARS,
+        help_text="A secret in it stands as ${NAME}; left so, it is kept.",
+        widget=plain_input("https://mcp.example.com/mcp"),
     )
     transport = forms.ChoiceField(
         choices=[(Transport.HTTP, "Streamable HTTP"), (Transport.SSE, "SSE, the older way")]
@@ -250,7 +253,7 @@ class ServerEditForm(RefusableForm):
         label="Arguments",
         required=False,
         strip=False,
-        help_text="One on each line.",
+        help_text="One on each line. A secret stands as ${NAME}; left so, it is kept.",
         widget=lines_area(4, "-y\n@modelcontextprotocol/server-everything"),
     )
     secret_args = forms.MultipleChoiceField(
