@@ -46,7 +46,7 @@ class TestWhatIsShown:
             f"Its tool list costs now {state['tokens']['sent']} tokens",
             f"With everything loaded {state['tokens']['full']} tokens",
             "1 tool in full, 1 of them discovered; 4 wait for a search",
-            "ver 2 turns",
+            "Over 2 turns, deferring costs",
             "Turn 1 started with 1,500 tokens of context used",
             "Loaded 1 tool mcp__github__create_issue",
             "Searched create issue 1 found",
