@@ -13,7 +13,7 @@ from catalog.selectors.tools import ToolFilter, largest_tools, sorted_tools
 from catalog.selectors.totals import CatalogTotals
 
 MAP_TOOLS = 500  # past this many, rectangles are servers, and a click on one shows its tools
-MAP_SERVERS = 200
+MAP_SERVERS = 100
 BAR_ROWS = 12
 
 

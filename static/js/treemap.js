@@ -87,6 +87,20 @@ function fateOf(area) {
   return area.is_deferred ? ", deferred" : ", loads";
 }
 
+// Servers stand apart where their tools are drawn in them.
+function levelsOf(areas, surface) {
+  const around = { borderColor: surface, borderWidth: 0 };
+  const leaf = { itemStyle: { borderWidth: 0, gapWidth: 2, borderRadius: 3 } };
+  if (areas.every((area) => !area.children.length)) {
+    return [{ itemStyle: { ...around, gapWidth: 2 }, upperLabel: { show: false } }, leaf];
+  }
+  return [
+    { itemStyle: { ...around, gapWidth: 8 }, upperLabel: { show: false } },
+    { itemStyle: { ...around, borderWidth: 1, gapWidth: 2 } },
+    leaf,
+  ];
+}
+
 function optionsFor(areas) {
   const [surface, ink, line] = ["--surface", "--ink", "--line"].map((name) => rgb(channelsOf(name)));
   return {
@@ -114,15 +128,11 @@ function optionsFor(areas) {
         nodeClick: false,
         cursor: "pointer",
         breadcrumb: { show: false },
-        label: { fontSize: LABEL_FONT_PX, overflow: "none", position: "insideTopLeft", padding: [LABEL_PADDING_PX, LABEL_PADDING_PX, 0, LABEL_PADDING_PX] },
+        label: { fontSize: LABEL_FONT_PX, overflow: "none", position: "insideTopLeft", padding: [6, LABEL_PADDING_PX, 0, LABEL_PADDING_PX] },
         upperLabel: { show: true, height: 22, color: ink, fontSize: 12, fontWeight: 600, padding: [0, 2], overflow: "truncate" },
         // The colour stays under the pointer: it says how the tool loads.
         emphasis: { itemStyle: { color: "inherit", borderColor: ink, borderWidth: 2 }, upperLabel: { color: ink } },
-        levels: [
-          { itemStyle: { borderColor: surface, borderWidth: 0, gapWidth: 8 }, upperLabel: { show: false } },
-          { itemStyle: { borderColor: surface, borderWidth: 1, gapWidth: 2 } },
-          { itemStyle: { borderWidth: 0, gapWidth: 2, borderRadius: 3 } },
-        ],
+        levels: levelsOf(areas, surface),
       },
     ],
   };

@@ -9,7 +9,7 @@ from tests.browser.test_accessibility import find_problems
 
 
 def palette(page: Page) -> Locator:
-    return page.get_by_role("dialog", name="Command palette")
+    return page.get_by_role("dialog", name="Go to anything")
 
 
 def field(page: Page) -> Locator:

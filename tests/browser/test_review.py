@@ -57,7 +57,7 @@ def test_changed_tool_is_looked_at_approved_and_taken_back(quarantined: Page) ->
     page.goto("/tools/?server=harbour")
     expect(page.get_by_text("Locked")).to_be_visible()
     menu = page.get_by_role("navigation", name="Main", exact=True)
-    expect(menu.get_by_text("1 waiting")).to_be_visible()
+    expect(menu.get_by_text("1 to review")).to_be_visible()
     menu.get_by_role("link", name="Review").click()
     tool = page.get_by_role("article", name="get_tide")
     expect(tool.get_by_text("Locked in default")).to_be_visible()
