@@ -136,7 +136,7 @@ class ServerForm(RefusableForm):
     )
     cwd = folder_field()
     timeout_seconds = timeout_field()
-    defer = forms.ChoiceField(label="deferLoading", choices=list(DEFER_WORDS.items()))
+    defer = forms.ChoiceField(label="Loading", choices=list(DEFER_WORDS.items()))
 
     def __init__(self, *args: Any, may_run_commands: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -324,6 +324,7 @@ def _fill_placeholders(entry: ServerEntry, values: Mapping[str, str]) -> ServerE
         entry,
         command=fill(entry.command),
         args=tuple(map(fill, entry.args)),
+        cwd=fill(entry.cwd),
         env={name: fill(text) for name, text in entry.env.items()},
         url=fill(entry.url),
         headers={name: fill(text) for name, text in entry.headers.items()},
