@@ -11,7 +11,7 @@ from catalog.domain.errors import InvalidInput
 from catalog.domain.json_text import read_json
 from catalog.domain.policy import DEFAULT_SLUG
 from catalog.request_bodies import Text
-from catalog.schemas import ConfigOut, ImportOut, PlannedServerOut
+from catalog.schemas.config import ConfigOut, ImportOut, PlannedServerOut
 from catalog.services import config, import_plans
 from catalog.tasks import wake_workers_on_commit
 

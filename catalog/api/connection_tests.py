@@ -11,7 +11,7 @@ from catalog.api.servers import parse_address
 from catalog.domain.errors import Conflict, InvalidInput, NotFound, Unavailable
 from catalog.models import Server
 from catalog.request_bodies import Text
-from catalog.schemas import ServerPatchIn, TestOut
+from catalog.schemas.servers import ServerPatchIn, TestOut
 from catalog.selectors.servers import at_address
 from catalog.services import config, connection_tests
 from catalog.tasks import wake_workers_on_commit

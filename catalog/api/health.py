@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
 from catalog.domain.errors import RETRY_AFTER_SECONDS
-from catalog.schemas import HealthOut
+from catalog.schemas.health import HealthOut
 from catalog.selectors import health
 
 router = Router(tags=["health"])

@@ -8,7 +8,7 @@ from ninja import Path, Router, Status
 from catalog.access.callers import ADMIN_KEY, ANY_KEY, caller_of
 from catalog.api.preconditions import precondition_of, send_version
 from catalog.models import ModelSupport
-from catalog.schemas import ModelIn, ModelListOut, ModelOut, ModelPatchIn
+from catalog.schemas.models import ModelIn, ModelListOut, ModelOut, ModelPatchIn
 from catalog.selectors.models import find_model
 from catalog.services import model_support
 

@@ -9,7 +9,7 @@ from catalog.access.callers import ADMIN_KEY, caller_of
 from catalog.api.preconditions import precondition_of, send_version
 from catalog.models import Policy
 from catalog.request_bodies import Text, read_policy_fields
-from catalog.schemas import PolicyListOut, PolicyOut, RollBackIn, VersionListOut, VersionOut
+from catalog.schemas.policies import PolicyListOut, PolicyOut, RollBackIn, VersionListOut, VersionOut
 from catalog.selectors.facts import read_policy
 from catalog.selectors.policies import find_policy
 from catalog.services import policies

@@ -8,7 +8,7 @@ from catalog.domain.errors import Conflict
 from catalog.models import Server
 from catalog.models.jobs import JobState
 from catalog.request_bodies import NOTHING, NothingIn, Text
-from catalog.schemas import RefreshOut, RunOut
+from catalog.schemas.refreshes import RefreshOut, RunOut
 from catalog.selectors.servers import find_server, last_refresh_job, refresh_history
 from catalog.services import refresh
 from catalog.tasks import wake_workers_on_commit

@@ -4,7 +4,8 @@ from django.http import HttpRequest
 from ninja import Query, Router
 
 from catalog.access.callers import ADMIN_KEY, caller_of
-from catalog.api.review_schemas import (
+from catalog.domain.choices import Approval
+from catalog.schemas.review import (
     ApprovedOut,
     ApproveIn,
     ApproveOut,
@@ -13,7 +14,6 @@ from catalog.api.review_schemas import (
     ReviewOut,
     ReviewQuery,
 )
-from catalog.domain.choices import Approval
 from catalog.selectors import review
 from catalog.selectors.review import ReviewFilter, ToolReview
 from catalog.services import approvals

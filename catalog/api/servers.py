@@ -18,7 +18,7 @@ from catalog.domain.errors import Conflict, InvalidInput
 from catalog.domain.problems import Problems, join_place
 from catalog.models import Server
 from catalog.request_bodies import Text
-from catalog.schemas import (
+from catalog.schemas.servers import (
     ServerFieldsIn,
     ServerIn,
     ServerListOut,

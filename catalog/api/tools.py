@@ -11,7 +11,7 @@ from catalog.domain.choices import Kind, Loading
 from catalog.models import Policy
 from catalog.models.tools import State
 from catalog.request_bodies import Text
-from catalog.schemas import DecisionOut, SizeOut, ToolIn, ToolOut, ToolPageOut, ToolQuery
+from catalog.schemas.tools import DecisionOut, SizeOut, ToolIn, ToolOut, ToolPageOut, ToolQuery
 from catalog.selectors import rest, search
 from catalog.selectors.rest import ToolPage, ToolWithDecisions
 from catalog.selectors.tools import ToolFilter, find_tool
