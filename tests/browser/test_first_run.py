@@ -1,10 +1,9 @@
-"""The first day with the demo: a server of one's own, the saving without the demo, a key, the first call."""
+"""The first day with the demo: servers of one's own, the saving without the demo, a key, the first call."""
 
 import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +12,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import TIMEOUT_MS, Watch, sign_in
 from tests.browser.test_accessibility import find_problems
-from tests.harness.instance import ROOT, Instance, running_instance
+from tests.harness.instance import Instance, running_instance
 from tests.harness.prepared import prepared
+from tests.servers.installed import RealServer, node_server, python_server, require_installed
 
 REFRESHED_WITHIN_MS = 60_000
 WIDE, NARROW = 1440, 390
+REAL = (node_server("server-memory"), python_server("mcp-server-time"))
 
 
 @pytest.fixture(params=[WIDE, NARROW])
@@ -44,7 +45,7 @@ def test_ends_in_ones_own_saving_and_a_call(first_day: tuple[Page, Instance], tm
     page.goto("/")
     sign_in(page, instance)
     expect(page.get_by_text("You are looking at the demo")).to_be_visible()
-    add_own_server(page)
+    add_own_servers(page)
     see_own_saving(page)
     snippet = create_key(page)
     run_snippet(snippet, tmp_path)
@@ -55,14 +56,38 @@ def test_ends_in_ones_own_saving_and_a_call(first_day: tuple[Page, Instance], tm
     expect(page.locator(".first-steps")).to_have_count(0)
     page.get_by_role("button", name="Remove the demo").click()
     expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("Removed the demo")
-    expect(page.get_by_text("on 1 server.")).to_be_visible()
+    expect(page.get_by_text("on 3 servers.")).to_be_visible()
 
 
-def add_own_server(page: Page) -> None:
+def add_own_servers(page: Page) -> None:
+    """A VS Code file with comments: two real servers, one whose program is missing, one that is disabled."""
+    require_installed()
     page.get_by_role("link", name="Paste your config").click()
-    own = {"command": sys.executable, "args": [str(ROOT / "catalog/demo/workshop_server.py")]}
-    page.locator("textarea").first.fill(json.dumps({"mcpServers": {"mine": own}}))
-    page.get_by_role("button", name="Import").click()
+    good = ",\n".join(f'"{one.name}": {json.dumps(_describe(one))}' for one in REAL)
+    page.get_by_label("Config, as JSON").fill(
+        f"""{{ // my servers
+          "servers": {{
+            {good},
+            "broken": {{"command": "no-such-program-here"}},
+            "off": {{"command": "never-started", "disabled": true}},
+          }},
+        }}"""
+    )
+    plan = page.locator("#import-plan")
+    expect(plan).to_contain_text("Read as vscode")
+    expect(plan.locator("tr", has_text="broken")).to_contain_text("no-such-program-here")
+    expect(plan.get_by_label("Import off")).not_to_be_checked()
+    page.get_by_role("button", name="Import (3)").click()
+    result = page.locator("#import-result")
+    expect(result).not_to_contain_text("still being asked", timeout=REFRESHED_WITHIN_MS)
+    expect(result.locator("h2")).to_contain_text(re.compile(r"3 servers: \d+ tools,\s+[\d,]+ tokens → [\d,]+"))
+    expect(result).to_contain_text("1 needs you")
+    expect(result.locator("tbody tr").first).to_contain_text("broken")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def _describe(server: RealServer) -> dict[str, object]:
+    return {"type": "stdio", "command": server.command, "args": list(server.args)}
 
 
 def see_own_saving(page: Page) -> None:
@@ -72,12 +97,12 @@ def see_own_saving(page: Page) -> None:
     expect(page.get_by_text("every number here is of your own tools")).to_be_visible(
         timeout=REFRESHED_WITHIN_MS
     )
-    expect(page.locator("#overview-tables").get_by_role("link", name="mine")).to_be_visible(
+    expect(page.locator("#overview-tables").get_by_role("link", name="server-memory")).to_be_visible(
         timeout=REFRESHED_WITHIN_MS
     )
     expect(page.locator("#overview-tables").get_by_role("link", name="github")).to_have_count(0)
     expect(page.locator("#token-map canvas")).to_be_visible()
-    sums = re.compile(r"\d+ tools of [\d,]+ tokens on average, on\s+1 server")
+    sums = re.compile(r"\d+ tools of [\d,]+ tokens on average, on\s+3 servers")
     expect(page.get_by_text(sums)).to_be_visible()
     saved = page.locator(".measure", has_text="Saved").locator(".value")
     expect(saved).to_have_text(re.compile(r"^\d\d(\.\d+)?%$"))
