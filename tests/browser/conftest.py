@@ -145,6 +145,12 @@ def open_page(instance: Instance, browser: Browser, signed_in_state: StorageStat
     assert [trouble for trouble in troubles if not any(part in trouble for part in expected)] == []
 
 
+def enable_demo(page: Page) -> None:
+    """On the page of servers, for other tests: the demo has given way to a server of this one."""
+    page.get_by_role("button", name="Enable the demo").click()
+    expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("demo servers enabled")
+
+
 def sign_in(page: Page, instance: Instance) -> None:
     """Fill in the form that is open."""
     page.get_by_label("User name").fill("admin")

@@ -4,15 +4,18 @@ Run inside an instance's shell; prints what it made, as a value for every parame
 """
 
 import json
+from dataclasses import asdict
 
 from django.contrib.auth.models import User
 from django.utils import timezone
 
 from catalog.domain.definitions import Definition
-from catalog.models import Policy, SavedQuery, Server, Tool, ToolTag
+from catalog.models import Job, Policy, SavedQuery, Server, Tool, ToolTag
 from catalog.models.changes import Subject
+from catalog.models.jobs import JobKind, JobState
 from catalog.models.model_support import ModelSupport
 from catalog.services import derived_state, tools
+from catalog.services.connection_tests import TestResult
 from sessions.models import LoadedTool, SearchEvent, SessionEvent, Snapshot
 from tests.harness.rows import make_change, make_job, make_key, make_run, make_server, make_session
 
@@ -85,12 +88,25 @@ def fill() -> dict[str, object]:
         "qualified_name": tool.qualified_name,
         "slug": policy.slug,
         "change_id": change.pk,
+        "job_id": _make_connection_test().pk,
         **_make_agent(policy, tool),
         "saved_id": SavedQuery.objects.create(
             policy=policy, query=LONG_MARKUP[:500], expected=[tool.qualified_name]
         ).pk,
         "model_id": ModelSupport.objects.create(name_pattern=MARKUP, provider="other").pk,
     }
+
+
+def _make_connection_test() -> Job:
+    """Of the admin, who looks at the pages."""
+    found = TestResult(ok=False, error=LONG_MARKUP, stderr_tail=LONG_MARKUP, names=(LONG_MARKUP,))
+    return make_job(
+        kind=JobKind.TEST_SERVER,
+        subject=User.objects.get(username="admin").pk,
+        state=JobState.DONE,
+        finished_at=timezone.now(),
+        result=asdict(found),
+    )
 
 
 def _make_tools(server: Server) -> Tool:

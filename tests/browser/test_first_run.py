@@ -80,7 +80,9 @@ def add_own_servers(page: Page) -> None:
     page.get_by_role("button", name="Import (3)").click()
     result = page.locator("#import-result")
     expect(result).not_to_contain_text("still being asked", timeout=REFRESHED_WITHIN_MS)
-    expect(result.locator("h2")).to_contain_text(re.compile(r"3 servers: \d+ tools,\s+[\d,]+ tokens → [\d,]+"))
+    expect(result.locator("h2")).to_contain_text(
+        re.compile(r"3 servers: \d+ tools,\s+[\d,]+ tokens → [\d,]+")
+    )
     expect(result).to_contain_text("1 needs you")
     expect(result.locator("tbody tr").first).to_contain_text("broken")
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

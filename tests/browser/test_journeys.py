@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import TIMEOUT_MS, OpenPage, Watch, sign_in
+from tests.browser.conftest import TIMEOUT_MS, OpenPage, Watch, enable_demo, sign_in
 from tests.harness.instance import ROOT, Instance, running_instance
 from tests.harness.prepared import prepared
 from tests.servers.installed import STDIO_SERVERS, require_installed
@@ -97,9 +97,7 @@ def test_config_of_real_servers_is_pasted_and_the_refresh_watched(open_page: Ope
         page.get_by_role("button", name="Delete the server").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Servers")
     expect(page.get_by_role("link", name="real-")).to_have_count(0)
-    # For other tests: the demo gave way to these.
-    page.get_by_role("button", name="Enable the demo").click()
-    expect(page.get_by_role("status").locator("[data-toast]")).to_contain_text("demo servers enabled")
+    enable_demo(page)
 
 
 def test_policy_is_edited_with_a_preview_and_rolled_back(open_page: OpenPage) -> None:

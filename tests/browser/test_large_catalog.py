@@ -80,6 +80,7 @@ def test_palette_finds_one_of_ten_thousand(open_page: OpenPage) -> None:
     page = open_page("/servers/")
     page.keyboard.press("Control+k")
     page.keyboard.type("thing_1111_3")
-    expect(page.get_by_role("option", selected=True)).to_contain_text("thing_1111_3")
+    chosen = page.get_by_role("dialog").get_by_role("option", selected=True)
+    expect(chosen).to_contain_text("thing_1111_3")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("delete_thing_1111_3")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import OpenPage
+from tests.browser.conftest import OpenPage, enable_demo
 from tests.harness.locked_server import TOKEN, running_locked_server
 
 WORKER_WITHIN_MS = 40_000
@@ -62,6 +62,7 @@ def test_wrong_header_is_corrected_through_the_headline(
     page.locator("summary", has_text="Delete").click()
     page.get_by_label(f"Type {name} to delete it").fill(name)
     page.get_by_role("button", name="Delete the server").click()
+    enable_demo(page)
 
 
 def test_look_closes_by_escape_and_outside_and_the_switch_shows_what_is_in_force(open_page: OpenPage) -> None:
