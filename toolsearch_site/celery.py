@@ -5,6 +5,7 @@ from typing import Any
 
 from celery import Celery, signals
 
+from toolsearch_site.cluster.parent_death import end_with_parent
 from toolsearch_site.cluster.undumpable import make_undumpable
 from toolsearch_site.data_folder import read_keys
 from toolsearch_site.edge.request_ids import request_id
@@ -25,6 +26,12 @@ app.autodiscover_tasks()
 def require_keys(**_: Any) -> None:
     """Ends a worker or scheduler that could open nothing, and must not seal anything."""
     read_keys()
+
+
+@signals.worker_process_init.connect
+def end_with_worker(**_: Any) -> None:
+    """Ends a pool process whose worker was killed: somebody else takes its job."""
+    end_with_parent()
 
 
 @signals.before_task_publish.connect

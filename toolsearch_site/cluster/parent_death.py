@@ -9,6 +9,8 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
+import time
 
 PR_SET_PDEATHSIG = 1
 
@@ -18,6 +20,21 @@ def die_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None and sys.platform.startswith("linux"):
         _follow(parent.pid, signal.SIGKILL)
+
+
+def end_with_parent(*, look_every_seconds: float = 0.5) -> None:
+    """Have a thread end this process soon after its parent has died.
+
+    For processes that a thread of the parent forks: the signal would come when that thread ends.
+    """
+    watch = threading.Thread(target=_watch, args=(os.getppid(), look_every_seconds), daemon=True)
+    watch.start()
+
+
+def _watch(parent: int, look_every_seconds: float) -> None:
+    while os.getppid() == parent:
+        time.sleep(look_every_seconds)
+    os._exit(1)
 
 
 def exec_with_parent(sign: signal.Signals, parent: int, program: list[str]) -> None:
