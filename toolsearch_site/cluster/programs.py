@@ -1,6 +1,5 @@
 """The programs that a node runs, by role."""
 
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -61,7 +60,6 @@ def _web(host: str, port: int, processes: int) -> Program:
     return Program(
         "web",
         (*WEB_SERVER, "--host", host, "--port", str(port), "--processes", str(processes)),
-        orphan_signal=signal.SIGTERM,  # lets the server take its processes with it
         connections=WEB_THREADS + PLACES_FOR_POLLS + CONNECTIONS_BESIDE_THREADS,
     )
 
