@@ -28,7 +28,7 @@ _FAST_YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 KNOWN = "JSON (comments and trailing commas are read), TOML, YAML, or a line such as `claude mcp add …`"
 
 
-def read_config(content: str | bytes) -> Config:
+def read_config_text(content: str | bytes) -> Config:
     """The servers and settings of a text. Raises InvalidInput where it cannot be read or holds none."""
     size = len(content if isinstance(content, bytes) else content.encode("utf-8", "replace"))
     if size > CONFIG_BODY_BYTES:

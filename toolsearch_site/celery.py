@@ -5,7 +5,7 @@ from typing import Any
 
 from celery import Celery, signals
 
-from toolsearch_site.cluster.parent_death import end_with_parent
+from toolsearch_site.cluster.parent_death import exit_when_orphaned
 from toolsearch_site.cluster.undumpable import make_undumpable
 from toolsearch_site.data_folder import read_keys
 from toolsearch_site.edge.request_ids import request_id
@@ -31,7 +31,7 @@ def require_keys(**_: Any) -> None:
 @signals.worker_process_init.connect
 def end_with_worker(**_: Any) -> None:
     """Ends a pool process whose worker was killed: somebody else takes its job."""
-    end_with_parent()
+    exit_when_orphaned()
 
 
 @signals.before_task_publish.connect

@@ -23,7 +23,7 @@ FIRST_QUERY = "what can you do"  # before there are tools whose names make an ex
 
 
 @dataclass(frozen=True, slots=True)
-class Tab:
+class GuideTab:
     slug: str
     label: str
     explanation: str
@@ -63,7 +63,7 @@ def _find_key(request: HttpRequest) -> ApiKey | None:
     return keys.find_key(int(asked))
 
 
-def _fill_tabs(request: HttpRequest, new_text: str, policy: Policy | None) -> list[Tab]:
+def _fill_tabs(request: HttpRequest, new_text: str, policy: Policy | None) -> list[GuideTab]:
     """The host in the address is one that we answer to, and the query consists of plain words: both become
     code that somebody runs.
     """
@@ -72,7 +72,7 @@ def _fill_tabs(request: HttpRequest, new_text: str, policy: Policy | None) -> li
     query = examples.keywords if examples else FIRST_QUERY
     key = new_text or KEY_PLACEHOLDER
     return [
-        Tab(
+        GuideTab(
             slug=guide.slug,
             label=guide.label,
             explanation=guide.explanation,

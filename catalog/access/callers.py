@@ -1,6 +1,6 @@
 """Who calls the REST API, by the key that a request brings."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -67,25 +67,18 @@ def identify(text: str, environ: Mapping[str, Any]) -> Caller | None:
 
 
 class KeyCheck:
-    """Asks a request for its key before anything else of it is read.
-
-    `find` takes the place of the usual look for the caller: for operations that read more with the key. It
-    raises NotAuthenticated.
-    """
+    """Asks a request for its key before anything else of it is read."""
 
     openapi_security_schema: ClassVar[dict[str, str]] = {"type": "http", "scheme": "bearer"}
 
-    def __init__(
-        self, *, for_admins: bool = False, find: Callable[[HttpRequest], object] | None = None
-    ) -> None:
+    def __init__(self, *, for_admins: bool = False) -> None:
         self._for_admins = for_admins
-        self._find = find or self._find_caller
 
-    def __call__(self, request: HttpRequest) -> object:
-        found = self._find(request)
+    def __call__(self, request: HttpRequest) -> Caller:
+        caller = self._find_caller(request)
         refuse_unmeasured_body(request)
         refuse_large_body(request)
-        return found
+        return caller
 
     def _find_caller(self, request: HttpRequest) -> Caller:
         caller = identify(read_bearer(request), request.META)

@@ -75,7 +75,7 @@ def import_config(
 def _read_body(request: HttpRequest) -> Config:
     """A text of any format where the body says so, else a JSON object."""
     if request.content_type == TEXT:
-        return documents.read_config(request.body)
+        return documents.read_config_text(request.body)
     try:
         tree = read_json(request.body)
         if not isinstance(tree, dict):

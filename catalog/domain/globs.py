@@ -49,7 +49,7 @@ def measure_globs(globs: Sequence[str]) -> int:
     return len(by_shape.parts) * GLOB_WORK_CONTAINED + len(by_shape.others) * GLOB_WORK_PATTERN
 
 
-def find_unmatched(globs: Iterable[str], tools: Sequence[Named]) -> Iterator[str]:
+def find_idle(globs: Iterable[str], tools: Sequence[Named]) -> Iterator[str]:
     """The globs that no tool matches. One that matches nothing is tried on every tool."""
     return (glob for glob in globs if not any(map(_compile((glob,)), tools)))
 

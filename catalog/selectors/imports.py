@@ -59,7 +59,7 @@ def write_ids(names: Collection[str]) -> str:
     return ",".join(islice(_write_ranges(ids), MOST_RANGES))
 
 
-def read_result(ids: str) -> ImportResult:
+def read_import(ids: str) -> ImportResult:
     """An address that holds no ids is an import of no servers: links must not break."""
     servers = Server.objects.filter(_read_ranges(ids))
     refreshing = Job.objects.open().filter(

@@ -211,7 +211,7 @@ def find_unmatched_patterns(policy: DomainPolicy) -> list[UnmatchedPattern]:
     unmatched = (
         UnmatchedPattern(field, pattern, _meant_by(pattern, tools))
         for field, patterns in lists.items()
-        for pattern in globs.find_unmatched(patterns[:GLOBS_TRIED], tools)
+        for pattern in globs.find_idle(patterns[:GLOBS_TRIED], tools)
     )
     return list(islice(unmatched, GLOBS_REMARKED))
 
@@ -243,7 +243,7 @@ def versions_of(policy: Policy, *, limit: int = VERSION_ROWS) -> list[VersionRow
 
 def _meant_by(pattern: str, tools: Sequence[ToolNames]) -> str:
     qualified = f"{QUALIFIED}{pattern}"
-    return "" if any(globs.find_unmatched([qualified], tools)) else qualified
+    return "" if any(globs.find_idle([qualified], tools)) else qualified
 
 
 def _row(policy: Policy, decided: DecidedList | None) -> PolicyRow:

@@ -88,8 +88,8 @@ def merge_server(*, given: ServerEntry, actor: actors.Actor, left_out: Collectio
     servers.refuse_names({given.name: join_place("mcpServers", given.name)})
     known = Server.objects.filter(name=given.name).first()
     stored = servers.try_read_entry(known) if known else None
-    kept = import_plans.keep_secrets(given, stored, left_out, with_path=actor.role < Role.ADMIN)
-    entry = import_plans.fill_in(kept, known)
+    kept = import_plans.keep_stored_secrets(given, stored, left_out, with_path=actor.role < Role.ADMIN)
+    entry = import_plans.fill_defaults(kept, known)
     servers.check_entry(entry=entry, server=known, actor=actor)
     return entry
 

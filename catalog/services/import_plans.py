@@ -186,7 +186,8 @@ def _judge(
 ) -> _Judged:
     merged = entry
     try:
-        merged = fill_in(keep_secrets(entry, stored, left_out, with_path=actor.role < Role.ADMIN), known)
+        kept = keep_stored_secrets(entry, stored, left_out, with_path=actor.role < Role.ADMIN)
+        merged = fill_defaults(kept, known)
         servers.check_entry(entry=merged, server=known, actor=actor)
     except InvalidInput as invalid:
         is_by_reference = bool(references.names_of(merged)) and _is_taken_without_references(
@@ -343,7 +344,7 @@ def _describe_read(policy: Policy, names: Sequence[str], known: Mapping[str, Ser
     return edits.EditedRow(Subject.SERVER, "what the plan was made from", present=versions, shown={})
 
 
-def fill_in(entry: ServerEntry, known: Server | None) -> ServerEntry:
+def fill_defaults(entry: ServerEntry, known: Server | None) -> ServerEntry:
     """Fields that the file leaves out keep their values or take defaults."""
     kind = entry.kind or (Kind(known.kind) if known else Kind.MCP)
     was_enabled = known.enabled if known else True
@@ -351,7 +352,7 @@ def fill_in(entry: ServerEntry, known: Server | None) -> ServerEntry:
     return replace(entry, kind=kind, enabled=enabled, demo=known.demo if known else entry.demo)
 
 
-def keep_secrets(
+def keep_stored_secrets(
     entry: ServerEntry, stored: ServerEntry | None, left_out: Collection[str], *, with_path: bool
 ) -> ServerEntry:
     """A value equal to our own masked export keeps the stored secret, so that exports can be edited."""

@@ -54,7 +54,7 @@ def server_paste(request: HttpRequest) -> HttpResponse:
         return _show_outcome(request, wants_import, problems=problems)
     try:
         content = form.content() or _unseal(request, form.cleaned_data["sealed"])
-        given = documents.read_config(content)
+        given = documents.read_config_text(content)
         if wants_import:
             return _import(request, given, form.cleaned_data["policy"])
         plan = _plan(request, given, form.cleaned_data["policy"])
@@ -84,7 +84,7 @@ def server_create(request: HttpRequest) -> HttpResponse:
 def import_result(request: HttpRequest) -> HttpResponse:
     """The servers of an import, polled until all of them have answered or failed."""
     context = {
-        "result": imports.read_result(request.GET.get("servers", "")),
+        "result": imports.read_import(request.GET.get("servers", "")),
         "policy": policies.choose_policy(request.GET.get("policy", "")),
         "section": "servers",
     }

@@ -17,7 +17,8 @@ from catalog.console.pages import actor_of_request, render_page, tell_done
 from catalog.console.spans import write_span
 from catalog.domain.choices import Kind
 from catalog.domain.errors import InvalidInput, NotAllowed, OutdatedEdit
-from catalog.forms.servers import DEFER_VALUES, DEFER_WORDS, IntervalForm, PairsField, ServerEditForm
+from catalog.forms.server_edit import PairsField, ServerEditForm
+from catalog.forms.servers import DEFER_VALUES, DEFER_WORDS, IntervalForm
 from catalog.models import Server
 from catalog.selectors import policy_flips, servers
 from catalog.services import config

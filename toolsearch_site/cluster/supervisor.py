@@ -30,13 +30,10 @@ Say = Callable[[str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One program. `orphan_signal` reaches it when the supervisor is killed; `connections` is how many
-    database connections each of its processes may open.
-    """
+    """One program. `connections` is how many database connections each of its processes may open."""
 
     label: str
     argv: Sequence[str]
-    orphan_signal: signal.Signals = signal.SIGKILL
     connections: int = 2
 
 
@@ -139,7 +136,7 @@ def _pass_logs(program: Program, process: subprocess.Popen[str], say: Say) -> No
 
 def _spawn(program: Program) -> subprocess.Popen[str]:
     """Start in a process group of its own, so that Ctrl-C reaches only the supervisor."""
-    with_parent = (sys.executable, "-I", str(PARENT_DEATH), str(int(program.orphan_signal)), str(os.getpid()))
+    with_parent = (sys.executable, "-I", str(PARENT_DEATH), str(os.getpid()))
     return subprocess.Popen(  # noqa: S603  our own programs
         (*with_parent, *program.argv),
         stdout=subprocess.PIPE,

@@ -7,11 +7,11 @@ from operator import attrgetter
 
 from catalog.domain.choices import Transport
 from catalog.domain.dialects import claude, everruns, lines, pizzapi, shapes
-from catalog.domain.dialects.config import Config, Dialect, Format, RefusedServer, Rendered, ServerEntry
+from catalog.domain.dialects.config import Config, ConfigFormat, Dialect, RefusedServer, Rendered, ServerEntry
 from catalog.domain.dialects.keys import name_keys, refuse_misspelt, refuse_near
 from catalog.domain.dialects.secrets import hide_secrets, is_reference
 from catalog.domain.dialects.servers import find_ignored, parse_server, render_server
-from catalog.domain.dialects.shapes import Adapted, Found, GivenServer
+from catalog.domain.dialects.shapes import Adapted, FoundServers, GivenServer
 from catalog.domain.errors import FieldProblem, InvalidInput
 from catalog.domain.policy import Policy
 from catalog.domain.problems import Problems
@@ -19,8 +19,8 @@ from catalog.domain.values import name_type
 
 __all__ = [
     "Config",
+    "ConfigFormat",
     "Dialect",
-    "Format",
     "RefusedServer",
     "Rendered",
     "ServerEntry",
@@ -80,7 +80,7 @@ def _read(document: object, adapt: Adapt) -> Config:
     others = name_keys((*(key for key in document if key not in used), *(found.left_out if found else ())))
     if found is None:
         return Config((), changes, dialect, ignored_keys=others)
-    labels = _read_labels(document) if found.shape.format is Format.VSCODE else {}
+    labels = _read_labels(document) if found.shape.format is ConfigFormat.VSCODE else {}
     config = Config((), changes, dialect, ignored_keys=others, format=found.shape.format, labels=labels)
     return _add_servers(config, found.servers, partial(adapt, shape=found.shape))
 
@@ -91,7 +91,7 @@ def read_lines(text: str) -> Config | None:
     if not given:
         return None
     return _add_servers(
-        Config((), None, None, format=Format.LINE), given, partial(shapes.adapt, shape=shapes.LINE)
+        Config((), None, None, format=ConfigFormat.LINE), given, partial(shapes.adapt, shape=shapes.LINE)
     )
 
 
@@ -170,13 +170,13 @@ def _read_labels(document: ConfigDocument) -> dict[str, str]:
     return labels
 
 
-def _refuse_near_keys(document: ConfigDocument, found: Found | None, problems: Problems) -> None:
+def _refuse_near_keys(document: ConfigDocument, found: FoundServers | None, problems: Problems) -> None:
     """Keys that are nearly ours. Of a file of another client only our own words count, and of a bare one,
     whose keys are names, none.
     """
-    if found is None or found.shape.format is Format.MCP_SERVERS:
+    if found is None or found.shape.format is ConfigFormat.MCP_SERVERS:
         refuse_near(document, _KNOWN_KEYS, "", problems)
-    elif found.shape.format is not Format.BARE:
+    elif found.shape.format is not ConfigFormat.BARE:
         others = [key for key in document if key not in found.used]
         refuse_near(others, ("toolSearch",), "", problems)
     env = document.get("env")
@@ -184,7 +184,7 @@ def _refuse_near_keys(document: ConfigDocument, found: Found | None, problems: P
         refuse_misspelt(env, (claude.VARIABLE,), "env", problems)
 
 
-def _explain_nothing(document: ConfigDocument, found: Found | None) -> InvalidInput:
+def _explain_nothing(document: ConfigDocument, found: FoundServers | None) -> InvalidInput:
     """Importing nothing is no success."""
     seen = ", ".join(name_keys(document)) or "none"
     own = ", ".join(name_keys(found.left_out)) if found else ""

@@ -15,7 +15,7 @@ class Dialect(StrEnum):
     EVERRUNS = "everruns"
 
 
-class Format(StrEnum):
+class ConfigFormat(StrEnum):
     """How a file writes its servers."""
 
     MCP_SERVERS = "mcpServers"
@@ -79,7 +79,7 @@ class Config:
     dialect: Dialect | None
     ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ignored_keys: tuple[str, ...] = ()
-    format: Format | None = None
+    format: ConfigFormat | None = None
     refused: tuple[RefusedServer, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
     projects: Mapping[str, str] = field(default_factory=dict)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from catalog.domain.dialects.config import Format
+from catalog.domain.dialects.config import ConfigFormat
 from catalog.domain.dialects.keys import fold_key
 from catalog.domain.dialects.naming import last_part, name_server
 from catalog.domain.problems import Problems, join_place
@@ -65,7 +65,7 @@ class Adapted:
 class Shape:
     """`path` leads to the servers; `reads` are keys beside them that are read too."""
 
-    format: Format
+    format: ConfigFormat
     path: tuple[str, ...] = ()
     fits: Callable[[object], bool] = lambda section: isinstance(section, Mapping | list)
     adapt: Callable[[Entry, str, Problems], None] = lambda entry, place, problems: None
@@ -73,7 +73,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundServers:
     """The servers of a file and the shape they are in. `used` are the keys of the file that were read.
 
     `left_out` are entries that are parts of the client itself.
@@ -85,13 +85,13 @@ class Found:
     left_out: tuple[str, ...] = ()
 
 
-def find_servers(document: Document, problems: Problems) -> Found | None:
+def find_servers(document: Document, problems: Problems) -> FoundServers | None:
     """The servers of the first shape that has some; None where the file has no shape that is known."""
     found = [_read_section(shape, document, problems) for shape in SHAPES if _is_in(shape, document)]
     return next((one for one in found if one.servers), found[0] if found else None)
 
 
-def find_bare(document: Document, beside: Collection[str]) -> Found | None:
+def find_bare(document: Document, beside: Collection[str]) -> FoundServers | None:
     """A document that is itself the servers, by name, or one server. `beside` are keys of search settings.
 
     Files of other programs have addresses here and there: in a bare document most of the values are servers.
@@ -102,20 +102,20 @@ def find_bare(document: Document, beside: Collection[str]) -> Found | None:
         name = document.get("name")
         if not isinstance(name, str) or not name.strip():
             name = name_server(adapt(entry, shape=_BARE, place="", problems=Problems()).entry)
-        return Found(_BARE, (GivenServer(name, "", entry),), frozenset(document))
+        return FoundServers(_BARE, (GivenServer(name, "", entry),), frozenset(document))
     own = {key: value for key, value in document.items() if isinstance(value, Mapping)}
     count = sum(map(_is_server_like, own.values()))
     if not count or count * 2 < len(document) or any(key in document for key in beside):
         return None
     servers = tuple(GivenServer(name, join_place("", name), entry) for name, entry in own.items())
-    return Found(_BARE, servers, frozenset(own))
+    return FoundServers(_BARE, servers, frozenset(own))
 
 
 def adapt(given: Document, *, shape: Shape, place: str, problems: Problems) -> Adapted:
     """The entry of a client's file in our keys, its variables written as `${NAME}`."""
     adapted = adapt_keys(given, shape=shape, place=place, problems=problems)
     entry = adapted.entry
-    for key in ("command", "args", "env", "url", "headers"):
+    for key in ("command", "args", "env", "cwd", "url", "headers"):
         if key in entry:
             entry[key] = _read_references(entry[key], shape.format, in_values=key in {"env", "headers"})
     return adapted
@@ -143,7 +143,7 @@ def _at(document: Document, path: tuple[str, ...]) -> object:
     return value
 
 
-def _read_section(shape: Shape, document: Document, problems: Problems) -> Found:
+def _read_section(shape: Shape, document: Document, problems: Problems) -> FoundServers:
     place = ".".join(shape.path)
     section = _at(document, shape.path)
     if section is not None and not isinstance(section, Mapping | list):
@@ -156,7 +156,7 @@ def _read_section(shape: Shape, document: Document, problems: Problems) -> Found
         used |= {"projects"} if of_projects else set()
     own = tuple(one.place for one in servers if _is_part_of_client(shape, one.entry))
     kept = [one for one in servers if not _is_part_of_client(shape, one.entry)]
-    return Found(shape, tuple(_tell_apart(kept)), frozenset(used), own)
+    return FoundServers(shape, tuple(_tell_apart(kept)), frozenset(used), own)
 
 
 def _list_servers(section: object, place: str, project: str = "") -> Iterator[GivenServer]:
@@ -258,7 +258,7 @@ def _read_type(entry: Entry) -> None:
             entry[key] = _OPENCODE_TYPES.get(folded, None if folded in {"", "auto"} else value)
 
 
-def _read_references(value: object, format_: Format, *, in_values: bool) -> object:
+def _read_references(value: object, format_: ConfigFormat, *, in_values: bool) -> object:
     if isinstance(value, str):
         return _read_reference(value, format_, in_values=in_values)
     if isinstance(value, list):
@@ -273,12 +273,12 @@ def _read_references(value: object, format_: Format, *, in_values: bool) -> obje
     return value
 
 
-def _read_reference(text: str, format_: Format, *, in_values: bool) -> str:
+def _read_reference(text: str, format_: ConfigFormat, *, in_values: bool) -> str:
     """A variable as its client writes it, in the one way that we read: `${NAME}`."""
     text = _ENV_REFERENCE.sub(r"${\1}", text)
-    if format_ is Format.OPENCODE:
+    if format_ is ConfigFormat.OPENCODE:
         text = _OPENCODE_REFERENCE.sub(lambda found: f"${{{found[1] or found[2]}}}", text)
-    is_shell_like = in_values and format_ in {Format.MCP_SERVERS, Format.BARE, Format.LINE}
+    is_shell_like = in_values and format_ in {ConfigFormat.MCP_SERVERS, ConfigFormat.BARE, ConfigFormat.LINE}
     if is_shell_like and (found := _SHELL_REFERENCE.fullmatch(text)):
         return f"{found[1] or ''}${{{found[2]}}}"
     return text
@@ -341,7 +341,7 @@ def _write_numbers(entry: Entry) -> None:
 
 def _is_part_of_client(shape: Shape, entry: object) -> bool:
     """Whether an extension of goose is one of its own."""
-    if shape.format is not Format.GOOSE or not isinstance(entry, Mapping):
+    if shape.format is not ConfigFormat.GOOSE or not isinstance(entry, Mapping):
         return False
     return entry.get("type") in _GOOSE_OWN_TYPES
 
@@ -387,19 +387,19 @@ def _holds_extensions(section: object) -> bool:
     )
 
 
-_BARE = Shape(Format.BARE)
-LINE = Shape(Format.LINE)
-_MCP_SERVERS = Shape(Format.MCP_SERVERS, ("mcpServers",))
+_BARE = Shape(ConfigFormat.BARE)
+LINE = Shape(ConfigFormat.LINE)
+_MCP_SERVERS = Shape(ConfigFormat.MCP_SERVERS, ("mcpServers",))
 SHAPES = (
     _MCP_SERVERS,
-    Shape(Format.CODEX, ("mcp_servers",), adapt=_adapt_codex),
-    Shape(Format.ZED, ("context_servers",), adapt=_adapt_zed),
-    Shape(Format.OPENCODE, ("mcp", "servers"), fits=_has_opencode_marks),
-    Shape(Format.OPENCODE, ("mcp",), fits=_holds_servers),
-    Shape(Format.VSCODE, ("servers",), adapt=_adapt_vscode, reads=("inputs",)),
-    Shape(Format.VSCODE, ("mcp", "servers"), adapt=_adapt_vscode, reads=("inputs",)),
-    Shape(Format.VSCODE, ("mcp.servers",), adapt=_adapt_vscode, reads=("inputs",)),
-    Shape(Format.GOOSE, ("extensions",), fits=_holds_extensions, adapt=_adapt_goose),
+    Shape(ConfigFormat.CODEX, ("mcp_servers",), adapt=_adapt_codex),
+    Shape(ConfigFormat.ZED, ("context_servers",), adapt=_adapt_zed),
+    Shape(ConfigFormat.OPENCODE, ("mcp", "servers"), fits=_has_opencode_marks),
+    Shape(ConfigFormat.OPENCODE, ("mcp",), fits=_holds_servers),
+    Shape(ConfigFormat.VSCODE, ("servers",), adapt=_adapt_vscode, reads=("inputs",)),
+    Shape(ConfigFormat.VSCODE, ("mcp", "servers"), adapt=_adapt_vscode, reads=("inputs",)),
+    Shape(ConfigFormat.VSCODE, ("mcp.servers",), adapt=_adapt_vscode, reads=("inputs",)),
+    Shape(ConfigFormat.GOOSE, ("extensions",), fits=_holds_extensions, adapt=_adapt_goose),
 )
 # How a message says where servers are looked for.
 KNOWN_SHAPES = (

@@ -32,7 +32,7 @@ class Command(BaseCommand):
     ) -> None:
         try:
             plan = config.import_config(
-                config=documents.read_config(read_input(file)),
+                config=documents.read_config_text(read_input(file)),
                 policy_slug=policy,
                 actor=COMMAND_LINE,
                 dry_run=dry_run,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.domain.facts import ToolFacts
-from catalog.domain.globs import compile_globs, find_unmatched
+from catalog.domain.globs import compile_globs, find_idle
 from catalog.domain.limits import GLOB_LIST_GLOBS, GLOB_WILDCARDS
 from catalog.domain.values import BadValueError, read_globs
 
@@ -82,4 +82,4 @@ def test_a_glob_is_text_that_every_database_takes() -> None:
 def test_unmatched_are_those_that_match_no_tool(globs: list[str], name: str, tool: str, server: str) -> None:
     tools = [ToolFacts(name=name, tool=tool, server=server), ToolFacts(name="b_a", tool="b", server="a")]
     expected = [glob for glob in globs if not any(matches_plainly((glob,), each) for each in tools)]
-    assert list(find_unmatched(globs, tools)) == expected
+    assert list(find_idle(globs, tools)) == expected

@@ -15,7 +15,7 @@ from pytest_django import Settings
 from catalog import documents
 from catalog.access.actors import COMMAND_LINE, Actor
 from catalog.access.roles import Role
-from catalog.domain.dialects import Config, Format
+from catalog.domain.dialects import Config, ConfigFormat
 from catalog.domain.errors import InvalidInput
 from catalog.models import Change, Job, Server
 from catalog.services import config, import_plans, servers
@@ -44,12 +44,12 @@ def name_case(case: Case) -> str:
 
 
 def plan(text: str, *, actor: Actor = COMMAND_LINE) -> import_plans.ImportPlan:
-    given = documents.read_config(text)
+    given = documents.read_config_text(text)
     return config.plan_import(config=given, policy_slug="default", actor=actor)
 
 
 def load(text: str, *, actor: Actor = COMMAND_LINE, **more: Any) -> import_plans.ImportPlan:
-    given = documents.read_config(text)
+    given = documents.read_config_text(text)
     return config.import_config(config=given, policy_slug="default", actor=actor, **more)
 
 
@@ -60,7 +60,7 @@ def read_stored() -> dict[str, dict[str, Any]]:
 
 def test_table_covers_every_format() -> None:
     assert len(CASES) >= 40
-    assert {case.format for case in GOOD} == set(Format)
+    assert {case.format for case in GOOD} == set(ConfigFormat)
 
 
 @pytest.mark.parametrize("case", GOOD, ids=name_case)
@@ -327,14 +327,14 @@ class TestBounds:
     )
     def test_hostile_text_is_refused(self, text: str) -> None:
         with pytest.raises(InvalidInput):
-            documents.read_config(text)
+            documents.read_config_text(text)
 
     def test_other_encodings(self) -> None:
         text = '{"servers": {"a": {"command": "é"},}}'
         for content in (text.encode("utf-8-sig"), text.encode("utf-16")):
-            assert documents.read_config(content).servers[0].command == "é"
+            assert documents.read_config_text(content).servers[0].command == "é"
         with pytest.raises(InvalidInput, match="UTF-8"):
-            documents.read_config(b"\xff\xfa {")
+            documents.read_config_text(b"\xff\xfa {")
 
 
 @given(document=DOCUMENTS)
@@ -363,7 +363,7 @@ def test_every_document_is_planned_or_explained(document: dict[str, Any]) -> Non
 @hypothesis_settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_every_text_is_read_or_explained(text: str) -> None:
     try:
-        found = documents.read_config(text)
+        found = documents.read_config_text(text)
     except InvalidInput:
         return
     assert isinstance(found, Config)

@@ -8,7 +8,7 @@ NPM = """npm error code E404
 npm error 404 Not Found - GET https://registry.npmjs.org/@acme%2fnothing - Not found
 npm error 404
 npm error 404  The requested resource '@acme/nothing@*' could not be found.
-npm error A complete log of this run can be found in: /root/.npm/_logs/2026-01-05-debug-0.log
+npm error A complete log of this run can be found in: /home/me/.npm/_logs/2026-01-05-debug-0.log
 """
 OLD_NPM = """npm ERR! code ENOENT
 npm ERR! syscall open
@@ -17,7 +17,7 @@ npm ERR! errno -2
 npm ERR! enoent Could not read package.json: Error: ENOENT: no such file or directory
 
 npm ERR! A complete log of this run can be found in:
-npm ERR!     /root/.npm/_logs/2026-01-05-debug-0.log
+npm ERR!     /home/me/.npm/_logs/2026-01-05-debug-0.log
 """
 NODE = """node:internal/modules/cjs/loader:1143
   throw err;

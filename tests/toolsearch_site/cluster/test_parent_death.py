@@ -8,9 +8,9 @@ from tests.harness.instance import ROOT
 # The child holds the output open: it ends when the child does.
 FORK = """
 import os, time
-from toolsearch_site.cluster.parent_death import end_with_parent
+from toolsearch_site.cluster.parent_death import exit_when_orphaned
 if not os.fork():
-    end_with_parent(look_every_seconds=0.05)
+    exit_when_orphaned(look_every_seconds=0.05)
     print("watching", flush=True)
 time.sleep(60)
 """
