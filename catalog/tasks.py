@@ -20,11 +20,11 @@ from catalog.services import (
     connection_tests,
     decisions,
     derived_state,
-    history,
     jobs,
     marks,
     refresh,
     reindex,
+    retention,
     saved_runs,
 )
 
@@ -111,7 +111,7 @@ def seal_changes() -> None:
 
 @shared_task(name="catalog.prune_history", ignore_result=True, time_limit=600)
 def prune_history() -> None:
-    history.prune(now=timezone.now())
+    retention.prune(now=timezone.now())
 
 
 def name_holder() -> str:

@@ -101,7 +101,7 @@ SNAPSHOTS_OF_A_SESSION_BYTES = 4 * 1024 * 1024  # names only: a few thousand loa
 LOADED_TOOL_BYTES = 250  # of one row, with its indexes
 UNCOUNTED_BYTES = 16_000  # of loaded tools and snapshots: what most sessions have costs no sum over the key's
 
-# What a server may leave behind (`catalog/services/history.py`, `catalog/services/refresh.py`).
+# What a server may leave behind (`catalog/services/retention.py`, `catalog/services/refresh.py`).
 GONE_TOOLS_OF_A_SERVER = 1_000  # without settings
 GONE_TOOLS_OF_A_SERVER_BYTES = 16 * 1024 * 1024  # with their revisions: as much as one listing may have
 REVISIONS_OF_A_TOOL = 50  # and the approved one where it is older

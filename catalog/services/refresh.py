@@ -27,7 +27,7 @@ from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobKind, JobState
 from catalog.models.servers import MAX_PROTOCOL_CHARS, MAX_TITLE_CHARS, MAX_VERSION_CHARS
 from catalog.sealing import SealBroken
-from catalog.services import connections, demo, derived_state, history, jobs, tools
+from catalog.services import connections, demo, derived_state, jobs, retention, tools
 from catalog.services.catalog_lock import lock_catalog
 
 FIRST_RETRY_AFTER_SECONDS = 30
@@ -111,7 +111,7 @@ def run_refresh(job: Job, *, list_tools: ListTools | None = None) -> None:
         _store_failure(job, server, _explain(error), started_at)
         raise
     if stored and stored.touched:
-        history.prune_server(server_id=server.pk, now=timezone.now())
+        retention.prune_server(server_id=server.pk, now=timezone.now())
 
 
 def _explain(error: Exception) -> UpstreamFailure:

@@ -19,7 +19,7 @@ from catalog.models import Change, Decision, Policy, Server, Tool, ToolRevision
 from catalog.selectors import review
 from catalog.selectors.preview import Proposal, preview
 from catalog.selectors.review import ReviewFilter, Waiting, count_to_review, tools_to_review
-from catalog.services import approvals, decisions, history, marks, policies, undo
+from catalog.services import approvals, decisions, marks, policies, retention, undo
 from catalog.services.tools import store_definitions
 from tests.harness.rows import make_policy, make_server, make_tool
 
@@ -339,7 +339,7 @@ class TestReview:
         define(server, a="first")
         for number in range(REVISIONS_OF_A_TOOL + 3):
             define(server, a=f"form {number}")
-        history.prune(now=timezone.now())
+        retention.prune(now=timezone.now())
         (found,) = review.describe_tools(list(Tool.objects.select_related("server")))
         assert found.before is not None
         assert found.before.definition["description"] == "first"

@@ -23,7 +23,7 @@ from catalog.selectors import decisions as selector
 from catalog.selectors import search
 from catalog.selectors.facts import read_facts, read_policy
 from catalog.selectors.tool_decisions import verdicts_of
-from catalog.services import decisions, history, policies, servers, tool_settings
+from catalog.services import decisions, policies, retention, servers, tool_settings
 from catalog.services.tools import mark_facts_changed, store_definitions
 from tests.harness.rows import make_policy, make_server, make_tool
 
@@ -403,7 +403,7 @@ class TestDeletedServer:
             if not overtaking:
                 overtaking.append(step)
                 store_definitions(server=server, definitions=[], now=long_ago)
-                history.prune(now=timezone.now())
+                retention.prune(now=timezone.now())
             return step
 
         monkeypatch.setattr(decisions, "_make_step", be_overtaken)
@@ -411,7 +411,7 @@ class TestDeletedServer:
         connection.check_constraints()
         decisions.bring_up_to_date()
         assert_follows(default())
-        history.prune(now=timezone.now())
+        retention.prune(now=timezone.now())
         assert not Tool.objects.exists()
 
 

@@ -19,7 +19,7 @@ from catalog.domain.limits import REJECTED_OF_A_RUN, REJECTED_OF_A_RUN_BYTES
 from catalog.domain.marking import Mark, mark_definition
 from catalog.models import Job, RefreshRun, Server, Tool
 from catalog.models.jobs import JobKind, JobState
-from catalog.services import connections, history, jobs, marks, refresh, servers, snapshots
+from catalog.services import connections, jobs, marks, refresh, retention, servers, snapshots
 from tests.harness.rows import make_job, make_server
 from tests.sessions.api.calling import make_agent
 
@@ -97,7 +97,7 @@ class TestSuccess:
         assert dict(Tool.objects.values_list("name", "mark_count")) == {"masked": 1, "own": 0}
 
     def test_what_it_leaves_behind_is_pruned_at_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(history, "GONE_TOOLS_OF_A_SERVER", 1)
+        monkeypatch.setattr(retention, "GONE_TOOLS_OF_A_SERVER", 1)
         server = stdio_server()
         for names in (("a", "b", "c"), ("d",)):
             run(server, lists(*names))

@@ -1,4 +1,4 @@
-"""A server's history is limited in days, rows and bytes; what is referred to is kept."""
+"""What is kept of a server is limited in days, rows and bytes; what is referred to is kept."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from catalog.domain.definitions import Definition
 from catalog.domain.limits import RUNS_OF_A_SERVER
 from catalog.models import RefreshRun, SavedQuery, Server, Tool, ToolRevision
 from catalog.models.changes import Subject
-from catalog.services import decisions, history, tools
+from catalog.services import decisions, retention, tools
 from sessions.models import LoadedTool
 from tests.harness.rows import make_change, make_policy, make_run, make_server, make_session, make_tool
 
@@ -37,7 +37,7 @@ def left(server: Server) -> list[str]:
 
 
 def prune() -> None:
-    history.prune(now=NOW)
+    retention.prune(now=NOW)
 
 
 def set_keywords(tool: Tool) -> None:
@@ -110,7 +110,7 @@ class TestGoneTools:
         assert left(server) == []
 
     def test_past_the_limit_the_longest_gone_go_first(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(history, "GONE_TOOLS_OF_A_SERVER", 3)
+        monkeypatch.setattr(retention, "GONE_TOOLS_OF_A_SERVER", 3)
         server = leave_behind("a", "b", at=NOW - timedelta(hours=2))
         leave_behind("c", "d", at=NOW - timedelta(hours=1), server=server)
         leave_behind("e", at=NOW, server=server)
@@ -120,7 +120,7 @@ class TestGoneTools:
         assert left(other) == ["f"]
 
     def test_are_bounded_in_bytes_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(history, "GONE_TOOLS_OF_A_SERVER_BYTES", 10_000)
+        monkeypatch.setattr(retention, "GONE_TOOLS_OF_A_SERVER_BYTES", 10_000)
         server = make_server()
         # Not what a size counts, but what is stored.
         large = {"x": "y" * 6_000}
@@ -131,25 +131,25 @@ class TestGoneTools:
         assert left(server) == ["b"]
 
     def test_names_at_every_refresh_leave_a_bounded_number(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(history, "GONE_TOOLS_OF_A_SERVER", 10)
+        monkeypatch.setattr(retention, "GONE_TOOLS_OF_A_SERVER", 10)
         server = make_server()
         for turn in range(6):
             at = NOW + timedelta(seconds=turn)
             store(server, *(Definition(name=f"t{turn}_{number}") for number in range(20)), now=at)
-            history.prune_server(server_id=server.pk, now=at)
+            retention.prune_server(server_id=server.pk, now=at)
         assert server.tools.count() == 20 + 10
 
 
 def test_sizes_are_counted_in_bytes() -> None:
     text = "Größe 😀"
     make_tool(description=text)
-    sizes = Tool.objects.annotate(size_bytes=history.ByteLength("description"))
+    sizes = Tool.objects.annotate(size_bytes=retention.ByteLength("description"))
     assert list(sizes.values_list("size_bytes", flat=True)) == [len(text.encode())]
 
 
 class TestRevisions:
     def test_characters_of_several_bytes_count_as_such(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(history, "OLD_REVISIONS_OF_A_SERVER_BYTES", 2_500)
+        monkeypatch.setattr(retention, "OLD_REVISIONS_OF_A_SERVER_BYTES", 2_500)
         server = make_server()
         for turn in range(4):
             definition = Definition(name="a", description=f"{turn} {'😀' * 500}")
@@ -158,7 +158,7 @@ class TestRevisions:
         assert ToolRevision.objects.count() < 4
 
     def test_of_a_tool_that_changes_every_time_are_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(history, "REVISIONS_OF_A_TOOL", 5)
+        monkeypatch.setattr(retention, "REVISIONS_OF_A_TOOL", 5)
         server = make_server()
         for turn in range(20):
             definition = Definition(name="a", description="this" if turn % 2 else "that")
@@ -170,7 +170,7 @@ class TestRevisions:
         assert ToolRevision.objects.order_by("-number")[0].number == 21
 
     def test_of_a_server_are_bounded_in_bytes(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(history, "OLD_REVISIONS_OF_A_SERVER_BYTES", 20_000)
+        monkeypatch.setattr(retention, "OLD_REVISIONS_OF_A_SERVER_BYTES", 20_000)
         server = make_server()
         for turn in range(10):
             definition = Definition(name="a", description=f"{turn}", meta={"x": "y" * 6_000})
