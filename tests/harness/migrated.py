@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import connection
 
-from tests.harness.prepared import prepare_once
+from tests.harness.prepared import open_database
 from tests.harness.workers import WORKERS
 
 _kept: list[sqlite3.Connection] = []
@@ -25,7 +25,7 @@ def copy_tables_when_created() -> None:
     def create_filled(*arguments: Any, **options: Any) -> str:
         name: str = create(*arguments, **options)
         filled = sqlite3.connect(name, uri=True)
-        with closing(sqlite3.connect(prepare_once() / "toolsearch.sqlite3")) as source:
+        with closing(open_database()) as source:
             source.backup(filled)
         _kept.append(filled)  # a database in memory lives as long as somebody is connected
         return name

@@ -6,6 +6,7 @@ Instances whose first start is not what a test looks at begin with a copy, and a
 import fcntl
 import os
 import shutil
+import sqlite3
 from pathlib import Path
 
 from tests.harness.commands import run_command
@@ -24,6 +25,13 @@ def prepared(folder: Path) -> Path:
     """Fill an instance's empty folder. Keys are not copied: each instance makes its own."""
     shutil.copytree(prepare_once(), folder, dirs_exist_ok=True)
     return folder
+
+
+def open_database() -> sqlite3.Connection:
+    """The prepared database, to read. Nobody writes to it, so SQLite needs no files beside it: those would
+    come and go while another worker copies the folder.
+    """
+    return sqlite3.connect(f"file:{prepare_once() / 'toolsearch.sqlite3'}?immutable=1", uri=True)
 
 
 def prepare_once() -> Path:
