@@ -56,6 +56,20 @@ class Quarantine(StrEnum):
     NEW_AND_CHANGED = "new_and_changed"
 
 
+class Exposure(StrEnum):
+    """How the gateway lists a policy's tools to MCP clients."""
+
+    SEARCH = "search"
+    NATIVE = "native"
+
+
+class RecordCalls(StrEnum):
+    """What a call through the gateway leaves behind: names and figures, or arguments and results too."""
+
+    NAMES = "names"
+    FULL = "full"
+
+
 class Approval(StrEnum):
     """Whether a definition is new, approved, or changed since its approval."""
 

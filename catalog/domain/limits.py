@@ -24,6 +24,7 @@ ROW_ID = 2**63 - 1
 MODEL_PRICE_DOLLARS = (
     100_000  # per million tokens: what its column holds, with six decimals, is ten times that
 )
+CALL_SECONDS = 3600  # of one call through the gateway: a policy's longest time limit
 RESULTS = 50  # of one search: what a policy may give and a caller may ask for
 
 # Patterns of a search (`catalog/domain/patterns.py`, `catalog/search/patterns.py`).
@@ -111,3 +112,17 @@ OLD_REVISIONS_OF_A_SERVER_BYTES = (
 RUNS_OF_A_SERVER = 500  # records of refreshes: three weeks at one an hour
 REJECTED_OF_A_RUN = 100  # an admin has seen what is wrong
 REJECTED_OF_A_RUN_BYTES = 64 * 1024  # names and reasons together
+
+# The gateway (`sessions/gateway/`).
+GATEWAY_BODY_BYTES = 1024 * 1024  # of one message from a client
+GATEWAY_MESSAGE_BYTES = 1_000_000  # of one message to a client: some clients refuse an event past 1 MiB
+GATEWAY_PAGE_TOOLS = 500
+GATEWAY_SEARCH_TOKENS = 2_000  # of definitions in one answer of a search; the other matches are named
+GATEWAY_DESCRIBED_NAMES = 20
+GATEWAY_OPEN_CALLS = 64  # of one key in one process
+GATEWAY_OPEN_STREAMS = 64  # of one key in one process
+GATEWAY_CLIENTS_OF_A_KEY = 50
+KEPT_RESULT_SECONDS = 15 * 60
+KEPT_RESULT_BYTES = 4 * 1024 * 1024
+KEPT_RESULTS_OF_A_KEY = 100
+UPSTREAM_MESSAGE_BYTES = 16 * 1024 * 1024  # of one message from a server

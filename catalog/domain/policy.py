@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from catalog.domain.choices import (
+    Exposure,
     Kind,
     Loading,
     Mode,
@@ -16,10 +17,11 @@ from catalog.domain.choices import (
     Quarantine,
     Ranker,
     Reason,
+    RecordCalls,
     ThresholdUnit,
     Transport,
 )
-from catalog.domain.limits import COUNT, RESULTS
+from catalog.domain.limits import CALL_SECONDS, COUNT, RESULTS
 from catalog.domain.problems import Problems, join_place, snake_case
 from catalog.domain.values import (
     read_choice,
@@ -34,6 +36,7 @@ from catalog.domain.values import (
 __all__ = [
     "DEFAULT_THRESHOLDS",
     "MAX_THRESHOLD",
+    "Exposure",
     "Kind",
     "Loading",
     "Mode",
@@ -43,6 +46,7 @@ __all__ = [
     "Quarantine",
     "Ranker",
     "Reason",
+    "RecordCalls",
     "ThresholdUnit",
     "Transport",
     "read_field",
@@ -65,7 +69,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Contract section 5.1. An unset `threshold` is the unit's default, an unset `context_window` 200,000
+    """Contract sections 5.1 and 8. An unset `threshold` is the unit's default, an unset `context_window` 200,000
     tokens: `limit` and `window` are the effective values.
     """
 
@@ -91,6 +95,10 @@ class Policy:
     quarantine: Quarantine = Quarantine.OFF
     max_sessions: int = 100_000
     session_ttl: timedelta = timedelta(days=30)
+    exposure: Exposure = Exposure.SEARCH
+    call_timeout_seconds: int = 120
+    max_result_tokens: int = 20_000  # 0 is no limit
+    record_calls: RecordCalls = RecordCalls.NAMES
 
     @property
     def limit(self) -> float:
@@ -150,6 +158,10 @@ _READERS: Mapping[str, Callable[[object], object]] = {
     "quarantine": partial(read_choice, choices=Quarantine),
     "max_sessions": partial(read_whole_number, least=1, most=COUNT),
     "session_ttl": read_duration,
+    "exposure": partial(read_choice, choices=Exposure),
+    "call_timeout_seconds": partial(read_whole_number, least=1, most=CALL_SECONDS),
+    "max_result_tokens": partial(read_whole_number, least=0, most=COUNT),
+    "record_calls": partial(read_choice, choices=RecordCalls),
 }
 _DEFAULTS: Mapping[str, object] = {
     field.name: field.default for field in fields(Policy) if field.default is not MISSING

@@ -7,7 +7,7 @@ from catalog.models.keys import ApiKey, Scope
 from catalog.models.model_support import ModelSupport
 from catalog.models.policies import Policy, PolicyVersion
 from catalog.models.saved_queries import SavedQuery, SavedResult, SavedRun
-from catalog.models.servers import RefreshRun, Server
+from catalog.models.servers import RefreshRun, Server, ServerFeatures
 from catalog.models.tools import Tool, ToolRevision, ToolTag
 from catalog.models.versions import CatalogVersion
 
@@ -29,6 +29,7 @@ __all__ = [
     "SavedRun",
     "Scope",
     "Server",
+    "ServerFeatures",
     "Tool",
     "ToolRevision",
     "ToolTag",

@@ -7,8 +7,16 @@ from django.db.models import Q
 from django.urls import reverse
 
 from catalog.domain.approvals import held_by
-from catalog.domain.choices import Mode, PromptStyle, Quarantine, Ranker, ThresholdUnit
-from catalog.domain.limits import COUNT, RESULTS
+from catalog.domain.choices import (
+    Exposure,
+    Mode,
+    PromptStyle,
+    Quarantine,
+    Ranker,
+    RecordCalls,
+    ThresholdUnit,
+)
+from catalog.domain.limits import CALL_SECONDS, COUNT, RESULTS
 from catalog.models.constraints import labelled, one_of, within
 
 
@@ -46,6 +54,24 @@ class Policy(models.Model):
     max_sessions = models.PositiveIntegerField(default=100_000)
     session_ttl = models.DurationField(default=timedelta(days=30))
 
+    exposure = models.CharField(
+        max_length=8,
+        choices=labelled(Exposure),
+        default=Exposure.SEARCH,
+        db_default=Exposure.SEARCH.value,
+        help_text="How the gateway lists tools to MCP clients.",
+    )
+    call_timeout_seconds = models.PositiveIntegerField(default=120, db_default=120)
+    max_result_tokens = models.PositiveIntegerField(
+        default=20_000, db_default=20_000, help_text="0 is no limit."
+    )
+    record_calls = models.CharField(
+        max_length=5,
+        choices=labelled(RecordCalls),
+        default=RecordCalls.NAMES,
+        db_default=RecordCalls.NAMES.value,
+    )
+
     version = models.PositiveIntegerField(default=1, help_text="Grows with every save.")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -59,6 +85,8 @@ class Policy(models.Model):
             one_of("ranker", Ranker, table="policy"),
             one_of("prompt_style", PromptStyle, table="policy"),
             one_of("quarantine", Quarantine, table="policy"),
+            one_of("exposure", Exposure, table="policy"),
+            one_of("record_calls", RecordCalls, table="policy"),
             within("threshold", 0, 1e12, table="policy"),
             within("context_window", 1, COUNT, table="policy"),
             within("max_results", 1, RESULTS, table="policy"),
@@ -66,6 +94,8 @@ class Policy(models.Model):
             within("unload_after_idle_turns", 1, COUNT, table="policy"),
             within("score_cutoff", 0, 1, table="policy"),
             within("max_sessions", 1, COUNT, table="policy"),
+            within("call_timeout_seconds", 1, CALL_SECONDS, table="policy"),
+            within("max_result_tokens", 0, COUNT, table="policy"),
             models.CheckConstraint(
                 condition=Q(session_ttl__gt=timedelta()), name="policy_session_ttl_is_positive"
             ),

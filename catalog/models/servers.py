@@ -55,6 +55,10 @@ class Server(models.Model):
         default=False, db_default=False, help_text="Came with the demo, and goes with it."
     )
 
+    keeps_no_state = models.BooleanField(
+        default=False, db_default=False, help_text="Keys may share one connection of the gateway to it."
+    )
+
     command = models.CharField(max_length=1000, blank=True)
     url = models.CharField(
         max_length=2000, blank=True, help_text="Without its query, which may hold a secret."
@@ -127,6 +131,19 @@ class Server(models.Model):
     @property
     def is_snapshot(self) -> bool:
         return self.transport == Transport.SNAPSHOT
+
+
+class ServerFeatures(models.Model):
+    """What a server offers beside its tools, as the last refresh listed it, in MCP's form."""
+
+    server = models.OneToOneField(Server, on_delete=models.CASCADE, primary_key=True, related_name="features")
+    resources = models.JSONField(default=list)
+    templates = models.JSONField(default=list)
+    prompts = models.JSONField(default=list)
+    completions = models.BooleanField(default=False, help_text="Whether it completes arguments.")
+
+    def __str__(self) -> str:
+        return f"{self.server_id}: {len(self.resources)} resources, {len(self.prompts)} prompts"
 
 
 class RefreshRun(models.Model):

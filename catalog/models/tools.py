@@ -53,6 +53,9 @@ class Tool(models.Model):
     loading = models.CharField(max_length=8, choices=labelled(Loading), default=Loading.INHERIT)
     keywords = models.JSONField(default=list, blank=True, help_text="Indexed, never sent to a model.")
     hidden = models.BooleanField(default=False)
+    read_only = models.BooleanField(
+        null=True, blank=True, help_text="An admin's word; unset is what the definition says."
+    )
 
     marks = models.JSONField(
         null=True, blank=True, help_text="What in the definition to look at; unset until it was looked over."

@@ -18,10 +18,12 @@ from django.utils.duration import duration_iso_string
 
 # Migrations create these rows with ids of their own: other tables refer to them by natural key.
 NATURAL_KEYS = (ContentType, Permission)
-# Heartbeats and leases of programs that are gone, and sign-ins that shall not be restored.
+# Heartbeats and leases of programs that are gone, sign-ins that shall not be restored, and results that are
+# kept for some minutes.
 EPHEMERAL = frozenset(
     {"sessions.session", "catalog.heartbeat"}
     | {"toolsearch_site.lease", "toolsearch_site.node", "toolsearch_site.signincount"}
+    | {f"agent_sessions.{name}" for name in ("keptresult", "gatewayprocess", "openlease", "upstreamstate")}
 )
 # Tables that migrations and a scheduler fill in a new instance.
 SEEDED = frozenset(

@@ -45,6 +45,10 @@ def test_defaults_are_the_contracts() -> None:
         "quarantine": "off",
         "max_sessions": 100_000,
         "session_ttl": 30 * 24 * 3600,
+        "exposure": "search",
+        "call_timeout_seconds": 120,
+        "max_result_tokens": 20_000,
+        "record_calls": "names",
     }
 
 
