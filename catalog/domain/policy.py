@@ -69,8 +69,8 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Contract sections 5.1 and 8. An unset `threshold` is the unit's default, an unset `context_window` 200,000
-    tokens: `limit` and `window` are the effective values.
+    """Contract sections 5.1 and 8. An unset `threshold` is the unit's default, an unset `context_window`
+    200,000 tokens: `limit` and `window` are the effective values.
     """
 
     slug: str = DEFAULT_SLUG

@@ -46,8 +46,10 @@ ACCEPTED = {
     "catalog.0018_add_gateway_settings: serverfeatures.server points at catalog.server": DELETES,
     "catalog.0019_check_gateway_settings: AddCheckOnline policy policy_exposure_is_known": NEW_COLUMNS,
     "catalog.0019_check_gateway_settings: AddCheckOnline policy policy_record_calls_is_known": NEW_COLUMNS,
-    "catalog.0019_check_gateway_settings: AddCheckOnline policy policy_call_timeout_seconds_is_in_range": NEW_COLUMNS,
-    "catalog.0019_check_gateway_settings: AddCheckOnline policy policy_max_result_tokens_is_in_range": NEW_COLUMNS,
+    "catalog.0019_check_gateway_settings: AddCheckOnline policy"
+    " policy_call_timeout_seconds_is_in_range": NEW_COLUMNS,
+    "catalog.0019_check_gateway_settings: AddCheckOnline policy"
+    " policy_max_result_tokens_is_in_range": NEW_COLUMNS,
     "agent_sessions.0009_add_gateway: openlease.server points at catalog.server": DELETES,
     "agent_sessions.0009_add_gateway: upstreamstate.server points at catalog.server": DELETES,
 }
