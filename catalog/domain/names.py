@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from catalog.domain.choices import Kind
@@ -30,9 +30,14 @@ def qualify(tool_id: ToolId) -> str:
 
 def end_name(tool_id: ToolId, digits: int = _ENDING_DIGITS[0]) -> str:
     """The name of a tool that clashes or whose name is too long: cut, then `_` and hex digits."""
+    return cut_name(_plain_name(tool_id), tool_id, digits, most_chars=MAX_NAME_CHARS)
+
+
+def cut_name(name: str, tool_id: ToolId, digits: int = _ENDING_DIGITS[0], *, most_chars: int) -> str:
+    """The name, cut, with the ending that tells its tool from all others."""
     text = "\0".join((tool_id.kind, tool_id.server, tool_id.tool))
     ending = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
-    return f"{_plain_name(tool_id)[: MAX_NAME_CHARS - digits - 1]}_{ending}"
+    return f"{name[: most_chars - digits - 1]}_{ending}"
 
 
 def name_all(tool_ids: Iterable[ToolId], *, reserved: Collection[str]) -> dict[ToolId, str]:
@@ -41,10 +46,16 @@ def name_all(tool_ids: Iterable[ToolId], *, reserved: Collection[str]) -> dict[T
     Every tool of a clash gets the ending. `reserved` are names already taken: those given before, which stay
     with their tools, and the search tools'.
     """
-    names = {tool_id: qualify(tool_id) for tool_id in tool_ids}
+    return settle_clashes({tool_id: qualify(tool_id) for tool_id in tool_ids}, end_name, reserved=reserved)
+
+
+def settle_clashes(
+    names: dict[ToolId, str], end: Callable[[ToolId, int], str], *, reserved: Collection[str]
+) -> dict[ToolId, str]:
+    """Give every tool of a clash the name that `end` makes with an ending of so many digits."""
     for digits in _ENDING_DIGITS:
-        while clashing := _clashing_without_ending(names, reserved, digits):
-            names.update({tool_id: end_name(tool_id, digits) for tool_id in clashing})
+        while clashing := _clashing_without_ending(names, end, reserved, digits):
+            names.update({tool_id: end(tool_id, digits) for tool_id in clashing})
     return names
 
 
@@ -54,7 +65,10 @@ def candidate_names(tool_id: ToolId) -> set[str]:
 
 
 def _clashing_without_ending(
-    names: Mapping[ToolId, str], reserved: Collection[str], digits: int
+    names: Mapping[ToolId, str],
+    end: Callable[[ToolId, int], str],
+    reserved: Collection[str],
+    digits: int,
 ) -> list[ToolId]:
     """The tools of a clash that do not have an ending of this many digits yet."""
     holders: dict[str, list[ToolId]] = {}
@@ -65,7 +79,7 @@ def _clashing_without_ending(
         for name, group in holders.items()
         if len(group) > 1 or name in reserved
         for tool_id in group
-        if name != end_name(tool_id, digits)
+        if name != end(tool_id, digits)
     ]
 
 

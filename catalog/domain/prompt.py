@@ -70,6 +70,24 @@ def write_prompt(servers: Servers, policy: Policy) -> str:
     return ""
 
 
+def write_server_lines(servers: Servers, *, budget_tokens: int) -> str:
+    """A line for each server and what it does, or its name and number of tools, or as many names as fit."""
+    servers = sorted(servers, key=lambda server: server.name)
+    for write_line in _LADDERS[PromptStyle.CATEGORIES]:
+        text = "\n".join(write_line(servers))
+        if tokens_of_text(text) <= budget_tokens:
+            return text
+    names = [first_sentence(server.name) for server in servers]
+    while names and tokens_of_text(_write_names(names, len(servers))) > budget_tokens:
+        names = names[: len(names) * 9 // 10]
+    return _write_names(names, len(servers)) if names else ""
+
+
+def _write_names(names: Sequence[str], count: int) -> str:
+    left = count - len(names)
+    return ", ".join([*names, f"and {left} more"] if left else names)
+
+
 def first_sentence(description: str, max_chars: int = 200) -> str:
     """The first sentence on one line, without control and direction characters, cut at a word."""
     line = _BLANKS_AND_CONTROLS.sub(" ", description).strip()
