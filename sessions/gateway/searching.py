@@ -1,0 +1,143 @@
+"""The gateway's search and its definitions by name. Neither loads anything."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from catalog.domain.errors import InvalidInput
+from catalog.domain.limits import GATEWAY_DESCRIBED_NAMES, GATEWAY_SEARCH_TOKENS, RESULTS
+from catalog.domain.prompt import first_sentence
+from catalog.domain.query import Keywords, Query, Select, name_forms
+from catalog.domain.sizes import CHARS_PER_TOKEN, compact_json
+from sessions.domain import messages
+from sessions.gateway.answers import JsonObject, answer_json
+from sessions.gateway.callers import Caller
+from sessions.models import SearchEventOutcome
+from sessions.offers.gateway_offer import GatewayOffer
+from sessions.offers.tool_lists import ResolvedTools
+from sessions.services.loading import SearchCall, SearchResult, answer_search, parse_call
+
+_quote = json.encoder.encode_basestring
+
+
+def read_search(arguments: Mapping[str, Any]) -> SearchCall:
+    """Fields that are not known are ignored: a model wrote this. Raises InvalidInput."""
+    query, pattern = _read_text(arguments, "query"), _read_text(arguments, "pattern") or None
+    if pattern is not None and not query:
+        query = None  # many models fill in every field
+    most = arguments.get("max_results")
+    if most is not None and (type(most) is not int or not 1 <= most <= RESULTS):
+        raise InvalidInput.at("max_results", f"must be a whole number from 1 to {RESULTS}")
+    return SearchCall(query=query, pattern=pattern, max_results=most, load=False)
+
+
+def search(caller: Caller, call: SearchCall) -> tuple[JsonObject, SearchResult]:
+    """The answer, and the result for the record. Raises InvalidInput for a query that cannot be run."""
+    offer = caller.offer
+    query = _use_qualified_names(offer, parse_call(call))
+    resolved = ResolvedTools(offer.offer)
+    result = answer_search(resolved, query, call, catalog_version=caller.catalog_version)
+    return answer_json(_write(offer, result)), result
+
+
+def describe(caller: Caller, arguments: Mapping[str, Any]) -> JsonObject:
+    """Raises InvalidInput unless `names` is a list of names."""
+    names = arguments.get("names")
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise InvalidInput.at("names", "must be a list of tool names")
+    if len(names) > GATEWAY_DESCRIBED_NAMES:
+        raise InvalidInput.at("names", f"takes at most {GATEWAY_DESCRIBED_NAMES} names")
+    by_name = caller.offer.by_name
+    known = {name: by_name[name] for name in names if name in by_name}
+    tools = [caller.offer.describe(tool) for tool in dict.fromkeys(known.values())]
+    missing = [name for name in dict.fromkeys(names) if name not in known]
+    return answer_json(compact_json({"tools": tools, "missing": missing}))
+
+
+def _read_text(arguments: Mapping[str, Any], name: str) -> str | None:
+    value = arguments.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput.at(name, "must be text")
+    return value
+
+
+def _use_qualified_names(offer: GatewayOffer, query: Query) -> Query:
+    """Tools go by other names here than in the index."""
+    if isinstance(query, Select):
+        return Select(tuple(_qualify(offer, name) for name in query.names))
+    if isinstance(query, Keywords):
+        for name in name_forms(query.text):
+            if name in offer.by_name:
+                return Keywords(_qualify(offer, name))
+    return query
+
+
+def _qualify(offer: GatewayOffer, name: str) -> str:
+    known = offer.by_name.get(name)
+    return name if known is None else known.offered.name
+
+
+def _write(offer: GatewayOffer, result: SearchResult) -> str:
+    names = [offer.name_of[match.found.tool.name] for match in result.matches]
+    matches, more = _write_matches(offer, result)
+    fallback, is_cut = _write_fallback(offer, result)
+    rest = {
+        "more": more,
+        "missing": list(result.missing),
+        "unmatched_terms": list(result.unmatched_terms),
+        "truncated": result.is_truncated or is_cut,
+        "message": _say(result, names, shown=len(fallback), is_cut=result.is_truncated or is_cut),
+    }
+    return (
+        f'{{"outcome":"{result.outcome}","matches":[{",".join(matches)}]'
+        f',"fallback":[{",".join(fallback)}],{compact_json(rest)[1:]}'
+    )
+
+
+def _write_matches(offer: GatewayOffer, result: SearchResult) -> tuple[list[str], list[str]]:
+    """As many definitions as fit, best first, and the names of the others."""
+    written: list[str] = []
+    more: list[str] = []
+    left = GATEWAY_SEARCH_TOKENS * CHARS_PER_TOKEN
+    for match in result.matches:
+        text, name = match.found.tool.text, offer.name_of[match.found.tool.name]
+        left -= text.chars
+        if left < 0 and written:
+            more.append(name)
+            continue
+        described = f'"description":{_quote(text.description)},"inputSchema":{text.schema}'
+        written.append(f'{{"name":{_quote(name)},{described}}}')
+    return written, more
+
+
+def _write_fallback(offer: GatewayOffer, result: SearchResult) -> tuple[list[str], bool]:
+    """What may be found, each with a sentence, as far as it fits."""
+    written: list[str] = []
+    left = GATEWAY_SEARCH_TOKENS * CHARS_PER_TOKEN
+    for tool in result.fallback:
+        sentence = first_sentence(tool.text.description)
+        entry = f'{{"name":{_quote(offer.name_of[tool.name])},"description":{_quote(sentence)}}}'
+        left -= len(entry)
+        if left < 0:
+            return written, True
+        written.append(entry)
+    return written, False
+
+
+def _say(result: SearchResult, names: Sequence[str], *, shown: int, is_cut: bool) -> str:
+    match result.outcome:
+        case SearchEventOutcome.MATCHED:
+            return messages.say_matched(names, ())
+        case SearchEventOutcome.NO_MATCH:
+            return messages.say_no_match(
+                result.unmatched_terms, result.missing, fallback=shown, is_cut=is_cut, locked=result.locked
+            )
+        case SearchEventOutcome.LISTING:
+            return messages.say_listing(fallback=shown, is_cut=is_cut, locked=result.locked)
+        case _:
+            return "Nothing has to be searched for: every tool is listed."
+
+
+def names_found(result: SearchResult) -> Iterable[tuple[str, float]]:
+    """Qualified names with their scores, for the record."""
+    return ((match.found.tool.name, round(match.found.hit.score, 4)) for match in result.matches)
