@@ -68,17 +68,17 @@ class KeyUseBuffer(WriteBehindBuffer[dict[int, KeyUse]]):
 def read_client(environ: Mapping[str, Any]) -> str:
     """How the program names itself: its User-Agent up to the remarks in brackets."""
     named = str(environ.get("HTTP_USER_AGENT", "")).partition("(")[0]
-    return _keep_printable(named[:MAX_CLIENT_CHARS])
+    return keep_printable(named[:MAX_CLIENT_CHARS])
 
 
 def read_call(environ: Mapping[str, Any]) -> str:
     """Method and path below the API's address, without ids and query."""
     path = str(environ.get("PATH_INFO", "")).removeprefix(API_PREFIX)
     call = f"{environ.get('REQUEST_METHOD', '')} {_ID.sub('…', path)}"
-    return _keep_printable(call[:MAX_CALL_CHARS])
+    return keep_printable(call[:MAX_CALL_CHARS])
 
 
-def _keep_printable(text: str) -> str:
+def keep_printable(text: str) -> str:
     """Without surrogates and control characters, which a database may refuse."""
     return "".join(one for one in text if one.isprintable()).strip()
 

@@ -10,6 +10,7 @@ from catalog.models.constraints import one_of
 MAX_NAME_CHARS = 100
 MAX_REVISION_CHARS = 20
 MAX_PROCESS_CHARS = 80
+MAX_HANDLE_CHARS = 43
 
 
 class Via(models.TextChoices):
@@ -71,7 +72,7 @@ class Call(models.Model):
 class KeptResult(models.Model):
     """The whole text of a result that was cut, for its key to read on, for some minutes."""
 
-    handle = models.CharField(max_length=43, primary_key=True)
+    handle = models.CharField(max_length=MAX_HANDLE_CHARS, primary_key=True)
     key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="+")
     sealed = models.TextField(help_text="Encrypted.")
     created_at = models.DateTimeField()

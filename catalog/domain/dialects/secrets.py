@@ -26,6 +26,12 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _KNOWN_TOKEN = re.compile(
     r"(?<![A-Za-z0-9])(?:sk-|gh[opusr]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|hf_|npm_|pypi-|eyJ)[\w.-]{8,}"
 )
+_BEARER = re.compile(r"(?i)\b((?:bearer|basic) +)[A-Za-z0-9._~+/=-]{8,}")
+_USER_IN_ADDRESS = re.compile(r"(?<=://)[^\s/@]+(?=@)")
+_SENSITIVE_ASSIGNMENT = re.compile(
+    r"(?i)([\w.-]*(?:secret|passw|token|credential|authorization|key|pwd|auth|cookie|signature|jwt)\w*"
+    r"[\"']?\s?[=:]\s?[\"']?)(?!bearer |basic )[^\s\"',;&}\]]+"
+)
 _RANDOM_TEXT = re.compile(
     r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[\w.~+=-]{20,}|[0-9a-fA-F]{32,}|[0-9a-f]{8}-[0-9a-f-]{27}"
 )
@@ -52,6 +58,16 @@ def show_args(args: Sequence[str], marked: Collection[int] = ()) -> tuple[str, .
         arg if arg == hidden else _HIDDEN.sub(MASK, hidden)
         for arg, hidden in zip(args, hide_args(args, marked), strict=True)
     )
+
+
+def mask_tokens(text: str) -> str:
+    """Any text with a mask in place of what has the form of a token, of `name=value` under a sensitive name,
+    and of the user and password of an address.
+    """
+    masked = _KNOWN_TOKEN.sub(MASK, text)
+    masked = _USER_IN_ADDRESS.sub(MASK, masked)
+    masked = _SENSITIVE_ASSIGNMENT.sub(lambda found: found[1] + MASK, masked)
+    return _BEARER.sub(lambda found: found[1] + MASK, masked)
 
 
 def hide_secrets(server: ServerEntry) -> ServerEntry:
