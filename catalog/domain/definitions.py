@@ -60,3 +60,8 @@ class Definition:
         """Independent of key order; differs when anything a model can see differs."""
         text = json.dumps(self.to_wire(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_read_only(mark: bool | None, annotations: Mapping[str, Any]) -> bool:
+    """Whether a tool only reads: an admin's mark, else the definition's `readOnlyHint`."""
+    return mark if mark is not None else annotations.get("readOnlyHint") is True
