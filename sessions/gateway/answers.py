@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from catalog.domain.sizes import compact_json
-
 JsonObject = dict[str, Any]
 
 
-def answer_text(text: str, structured: Mapping[str, Any] | None = None, *, is_error: bool = False) -> JsonObject:
+def answer_text(
+    text: str, structured: Mapping[str, Any] | None = None, *, is_error: bool = False
+) -> JsonObject:
     """The protocol's newest revision wants `resultType`; older ones drop it."""
     result: JsonObject = {
         "content": [{"type": "text", "text": text}],
@@ -32,8 +32,5 @@ def answer_error(message: str, **details: Any) -> JsonObject:
 
 
 def count_bytes(value: object) -> int:
-    """The size of a value as JSON; 0 for what is none."""
-    try:
-        return len(compact_json(value).encode("utf-8", "replace"))
-    except (TypeError, ValueError, RecursionError):
-        return 0
+    """The size of a value in a message, where every character past ASCII is escaped."""
+    return len(json.dumps(value, separators=(",", ":")))

@@ -101,12 +101,13 @@ def _write_matches(offer: GatewayOffer, result: SearchResult) -> tuple[list[str]
     left = GATEWAY_SEARCH_TOKENS * CHARS_PER_TOKEN
     for match in result.matches:
         text, name = match.found.tool.text, offer.name_of[match.found.tool.name]
-        left -= text.chars
-        if left < 0 and written:
+        described = f'"description":{_quote(text.description)},"inputSchema":{text.schema}'
+        entry = f'{{"name":{_quote(name)},{described}}}'
+        if len(entry) > left:
             more.append(name)
             continue
-        described = f'"description":{_quote(text.description)},"inputSchema":{text.schema}'
-        written.append(f'{{"name":{_quote(name)},{described}}}')
+        left -= len(entry)
+        written.append(entry)
     return written, more
 
 

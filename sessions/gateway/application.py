@@ -1,0 +1,238 @@
+"""The gateway as an ASGI application: keys, hosts and sizes are checked before MCP is spoken."""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from django.db import DatabaseError, InterfaceError
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope, Send
+
+from catalog.access.callers import BEARER
+from catalog.domain.errors import RETRY_AFTER_SECONDS, InvalidInput, ToolSearchError
+from catalog.domain.limits import GATEWAY_BODY_BYTES, GATEWAY_OPEN_STREAMS
+from catalog.domain.rates import TooManyRequests
+from catalog.domain.upstream_calls import PoolLimits
+from catalog.upstream.leases import LeasePool
+from sessions.gateway.callers import Caller, View, admit, read_view
+from sessions.gateway.calling import Calls, CountCall
+from sessions.gateway.clients import CALLER
+from sessions.gateway.handlers import ToolHandlers
+from sessions.gateway.hosts import AllowedHosts
+from sessions.gateway.housekeeping import Housekeeping
+from sessions.gateway.refusals import Refusals
+from sessions.gateway.relaying import Relay
+from sessions.gateway.server import make_server
+from sessions.gateway.streams import Listeners, OpenRequests
+from sessions.gateway.threads import Threads
+
+PATH, HEALTH_PATH = "/mcp", "/healthz"
+PROBLEM = b"application/problem+json"
+logger = logging.getLogger(__name__)
+
+Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the wiring decides. `process` names this process among all gateways."""
+
+    process: str
+    version: str
+    threads: int
+    body_seconds: float
+    hosts: tuple[str, ...]
+    count_call: CountCall
+    pool_limits: PoolLimits = PoolLimits()
+
+
+class Gateway:
+    """One process's gateway. An instance serves one event loop, from its start to its end."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._hosts = AllowedHosts(options.hosts)
+        self._threads = Threads(options.threads)
+        self._requests = OpenRequests()
+        self._listeners = Listeners(most_of_a_key=GATEWAY_OPEN_STREAMS)
+        self._refusals = Refusals()
+        self._pool = LeasePool(options.pool_limits, environment=os.environ, on_refused=self._refusals.note)
+        self.calls = Calls(
+            self._pool, self._threads, count_call=options.count_call, note_refused=self._refusals.note
+        )
+        relay = Relay(self._pool, self._threads)
+        server = make_server(
+            ToolHandlers(self.calls, self._threads), relay, self._listeners, version=options.version
+        )
+        self._inner = server.streamable_http_app(
+            streamable_http_path=PATH,
+            stateless_http=True,
+            max_request_body_size=GATEWAY_BODY_BYTES,
+            host="",  # hosts are checked here, before keys
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._serve_lifespan(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._serve(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == HEALTH_PATH:
+            return await _answer(send, 200, b"ok\n", content_type=b"text/plain")
+        refusal = self._find_refusal(scope)
+        if refusal is not None:
+            return await refusal(send)
+        headers = Headers(scope=scope)
+        try:
+            view = read_view(scope["query_string"].decode("latin-1"))
+            caller = await self._threads.run(admit, _read_bearer(headers), view, _environ(scope, headers))
+        except Exception as error:  # each has its answer, and an unknown one must not end the server
+            return await _explain(error)(send)
+        if caller is None:
+            return await _unauthorized(send)
+        await self._serve_caller(caller, scope, receive, send)
+
+    def _find_refusal(self, scope: Scope) -> Callable[[Send], Awaitable[None]] | None:
+        headers = Headers(scope=scope)
+        if why := self._hosts.find_refusal(headers.get("host", ""), headers.get("origin")):
+            return _problem(421 if why.is_host else 403, why.title, why.detail)
+        if scope["path"] != PATH:
+            return _problem(404, "Not found", f"MCP is spoken at {PATH}.")
+        if scope["method"] != "POST":
+            return _problem(405, "Method not allowed", "The gateway keeps no sessions: only POST.", allow=b"POST")
+        length = headers.get("content-length", "0")
+        if length.isdigit() and int(length) > GATEWAY_BODY_BYTES:
+            return _problem(413, "Too large", "A message has at most 1 MiB.")
+        return None
+
+    async def _serve_caller(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+        """The request as the SDK answers it; ends with its key."""
+        answer = _Answer(send)
+        body = _TimedBody(receive, self._options.body_seconds)
+        async with self._requests.opened(caller.key_id) as opened:
+            await self._inner({**scope, CALLER: caller}, body.receive, answer.send)
+        if opened.cancelled_caught:
+            await answer.finish()
+
+    async def _serve_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._running():
+            await self._inner(scope, receive, send)
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
+        housekeeping = Housekeeping(
+            process=self._options.process,
+            pool=self._pool,
+            threads=self._threads,
+            requests=self._requests,
+            listeners=self._listeners,
+            refusals=self._refusals,
+            calls=self.calls,
+        )
+        task = asyncio.create_task(housekeeping.run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            self._listeners.close()
+            await self._pool.aclose()
+            await housekeeping.say_goodbye()
+            self._threads.close()
+
+
+class _Answer:
+    """Knows how far an answer has come, to end it where its request was cut short."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._is_begun = self._is_ended = False
+
+    async def send(self, message: Message) -> None:
+        self._is_begun = True
+        self._is_ended = message["type"] == "http.response.body" and not message.get("more_body", False)
+        await self._send(message)
+
+    async def finish(self) -> None:
+        if not self._is_begun:
+            await _unauthorized(self._send)
+        elif not self._is_ended:
+            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class _TimedBody:
+    """A body that has to arrive in time; afterwards `receive` waits for the client to leave, for ever."""
+
+    def __init__(self, receive: Receive, seconds: float) -> None:
+        self._receive = receive
+        self._ends_at = anyio.current_time() + seconds
+        self._is_whole = False
+
+    async def receive(self) -> Message:
+        if self._is_whole:
+            return await self._receive()
+        with anyio.CancelScope(deadline=self._ends_at):
+            message = await self._receive()
+            self._is_whole = not message.get("more_body", False)
+            return message
+        return {"type": "http.disconnect"}
+
+
+def _read_bearer(headers: Headers) -> str:
+    given = headers.get("authorization", "")
+    return given[len(BEARER) :].strip() if given[: len(BEARER)].lower() == BEARER else ""
+
+
+def _environ(scope: Scope, headers: Headers) -> dict[str, Any]:
+    """What is noted of a use, under the names that WSGI has for it."""
+    return {
+        "HTTP_USER_AGENT": headers.get("user-agent", ""),
+        "PATH_INFO": scope["path"],
+        "REQUEST_METHOD": scope["method"],
+    }
+
+
+def _explain(error: Exception) -> Callable[[Send], Awaitable[None]]:
+    if isinstance(error, TooManyRequests):
+        wait = str(error.retry_after_seconds).encode()
+        return _problem(429, error.title, str(error), retry_after=wait)
+    if isinstance(error, InvalidInput):
+        return _problem(400, "Bad request", str(error))
+    if isinstance(error, DatabaseError | InterfaceError):
+        logger.warning("a request could not be answered: %s", error)
+        wait = str(RETRY_AFTER_SECONDS).encode()
+        return _problem(503, "Not available", "The database does not answer.", retry_after=wait)
+    if isinstance(error, ToolSearchError):
+        return _problem(error.status, error.title, str(error))
+    logger.error("a request failed", exc_info=error)
+    return _problem(500, "Internal error", "The request failed; the log tells why.")
+
+
+async def _unauthorized(send: Send) -> None:
+    """Clients print this: it says what to do."""
+    detail = "Send a key that is in force: Authorization: Bearer <key>."
+    await _problem(401, "Unauthorized", detail, www_authenticate=b"Bearer")(send)
+
+
+def _problem(status: int, title: str, detail: str, **headers: bytes) -> Callable[[Send], Awaitable[None]]:
+    body = json.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail}).encode()
+
+    async def answer(send: Send) -> None:
+        await _answer(send, status, body, content_type=PROBLEM, **headers)
+
+    return answer
+
+
+async def _answer(send: Send, status: int, body: bytes, **headers: bytes) -> None:
+    named = [(name.replace("_", "-").encode(), value) for name, value in headers.items()]
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [*named, length]})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,359 @@
+"""Calls a tool on its own server: checked at call time, limited, relayed, recorded."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from catalog.domain.upstream_calls import (
+    CallTimedOut,
+    UpstreamBusy,
+    UpstreamError,
+    UpstreamSuspended,
+)
+from catalog.upstream.leases import LeasePool
+from django.utils import timezone
+from mcp import MCPError
+from mcp_types import INVALID_PARAMS
+
+from catalog.domain.connection import FailureCode, UpstreamFailure
+from catalog.domain.errors import InvalidInput, ToolSearchError
+from catalog.domain.limits import GATEWAY_MESSAGE_BYTES, GATEWAY_OPEN_CALLS
+from catalog.domain.policy import RecordCalls
+from catalog.sealing import SealBroken
+from catalog.services.call_targets import CallTarget, read_target
+from sessions.gateway.answers import JsonObject, answer_error, count_bytes
+from sessions.gateway.arguments import check_arguments
+from sessions.gateway.callers import Caller
+from sessions.gateway.clients import ClientSeen, Context, note_client
+from sessions.gateway.results import CutResult, WrongShape, is_unfinished, limit_result, read_result
+from sessions.gateway.threads import Threads
+from sessions.models import CallOutcome, Via
+from sessions.offers.gateway_offer import GatewayTool
+from sessions.services import calls, kept_results
+from sessions.services.client_sessions import find_client_session
+
+RETRY_AFTER_SECONDS = 1
+# Of a request's `_meta`: the rest is passed on.
+_OWN_META = ("progressToken",)
+_RESERVED_META = "io.modelcontextprotocol/"
+TRACE_HEADERS = ("traceparent", "tracestate", "baggage")
+
+CountCall = Callable[[str, str, float], None]  # outcome, via, seconds that the gateway added
+NoteRefused = Callable[[int, str], None]  # a server's id, and what of it cannot pass
+
+
+def unknown_tool(name: str) -> MCPError:
+    """The same for one that never was and one that this key may not see."""
+    return MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {name[:200]}")
+
+
+@dataclass(slots=True)
+class CallReport:
+    """A call on its way into the records."""
+
+    caller: Caller
+    client: ClientSeen
+    tool: GatewayTool
+    via: Via
+    arguments: Mapping[str, Any]
+    at: datetime = field(default_factory=timezone.now)
+    started: float = field(default_factory=time.perf_counter)
+    session_id: UUID | None = None
+    upstream_seconds: float | None = None
+    outcome: CallOutcome = CallOutcome.UPSTREAM_FAILED
+    error: str = ""
+    result: Mapping[str, Any] | None = None
+    is_cut: bool = False
+
+    def end(self, outcome: CallOutcome, error: str = "") -> None:
+        self.outcome, self.error = outcome, error
+
+
+class Refused(Exception):
+    """A call of a known tool that is not made. The message is for the model."""
+
+    def __init__(self, message: str, **details: object) -> None:
+        super().__init__(message)
+        self.message, self.details = message, details
+
+
+class Calls:
+    """The calls of one gateway process."""
+
+    def __init__(
+        self, pool: LeasePool, threads: Threads, *, count_call: CountCall, note_refused: NoteRefused
+    ) -> None:
+        self._pool = pool
+        self._threads = threads
+        self._count_call = count_call
+        self._note_refused = note_refused
+        self._open: Counter[int] = Counter()  # by key
+
+    @property
+    def open_count(self) -> int:
+        return self._open.total()
+
+    async def call(self, context: Context, report: CallReport) -> JsonObject:
+        """The result for the client, whatever happens. Raises MCPError for a tool that is not there now."""
+        caller = report.caller
+        try:
+            with self._counted(caller.key_id):
+                result = await self._try(context, report)
+        except MCPError:
+            raise  # unknown: not a call
+        except Refused as refused:
+            report.end(CallOutcome.REFUSED, refused.message)
+            result = answer_error(refused.message, **refused.details)
+        except asyncio.CancelledError:
+            report.end(CallOutcome.CANCELLED)
+            self._record(report)
+            raise
+        self._record(report)
+        return result
+
+    def refuse(self, report: CallReport, message: str) -> JsonObject:
+        """The answer to a call that cannot be read, recorded too."""
+        report.end(CallOutcome.REFUSED, message)
+        self._record(report)
+        return answer_error(message)
+
+    def refuse_own(self, caller: Caller, client: ClientSeen, name: str, message: str) -> JsonObject:
+        """The answer to bad input of one of the gateway's own tools, recorded too."""
+        self._count_call(CallOutcome.REFUSED, Via.DIRECT, 0.0)
+        calls.enqueue_call(
+            calls.PendingCall(
+                at=timezone.now(),
+                key_id=caller.key_id,
+                key_name=caller.key_name,
+                session_id=None,
+                policy=caller.policy.slug,
+                client=client.name,
+                revision=client.revision,
+                server="",
+                tool=name,
+                via=Via.DIRECT,
+                outcome=CallOutcome.REFUSED,
+                duration_ms=0,
+                upstream_ms=None,
+                request_bytes=0,
+                result_bytes=0,
+                is_cut=False,
+                error=message,
+            )
+        )
+        return answer_error(message)
+
+    @contextmanager
+    def _counted(self, key_id: int) -> Iterator[None]:
+        if self._open[key_id] >= GATEWAY_OPEN_CALLS:
+            raise Refused(
+                f"{GATEWAY_OPEN_CALLS} calls of this key are open: wait until one has ended.",
+                retry_after_seconds=RETRY_AFTER_SECONDS,
+            )
+        self._open[key_id] += 1
+        try:
+            yield
+        finally:
+            self._open[key_id] -= 1
+            if not self._open[key_id]:
+                del self._open[key_id]
+
+    async def _try(self, context: Context, report: CallReport) -> JsonObject:
+        target = await self._threads.run(_prepare, report)
+        if target is None:
+            raise unknown_tool(report.tool.name)
+        raw = await self._ask(context, report, target)
+        return raw if report.outcome is not CallOutcome.OK else await self._finish(report, target, raw)
+
+    async def _ask(self, context: Context, report: CallReport, target: CallTarget) -> JsonObject:
+        """The server's own result, or what is said in its place; the report tells which."""
+        policy, asked_at = report.caller.policy, time.perf_counter()
+        try:
+            result = await self._pool.request(
+                target.upstream,
+                report.client.holder(report.caller.key_id),
+                "tools/call",
+                _write_params(context, target, report.arguments),
+                timeout_seconds=policy.call_timeout_seconds,
+                on_progress=context.session.report_progress if _wants_progress(context) else None,
+                input_schema=report.tool.offered.text.schema,
+            )
+        except ToolSearchError as error:
+            return _explain(report, error)
+        finally:
+            report.upstream_seconds = time.perf_counter() - asked_at
+        report.end(CallOutcome.OK)
+        return result
+
+    async def _finish(self, report: CallReport, target: CallTarget, raw: JsonObject) -> JsonObject:
+        if is_unfinished(raw):
+            return self._pass_question(report, target, raw)
+        try:
+            result = read_result(raw, target.upstream.name)
+        except WrongShape:
+            return _fail(report, "The server's answer is not what MCP asks for.")
+        report.result = result
+        if result.get("isError") is True:
+            report.end(CallOutcome.TOOL_ERROR)
+        limited = limit_result(result, max_tokens=report.caller.policy.max_result_tokens)
+        if not isinstance(limited, CutResult):
+            return limited
+        report.is_cut = True
+        return await self._threads.run(_keep, report.caller.key_id, limited)
+
+    def _pass_question(self, report: CallReport, target: CallTarget, raw: JsonObject) -> JsonObject:
+        """A server that asks its client for something: only the newest revision can answer."""
+        if not report.client.is_modern:
+            self._note_refused(target.upstream.server_id, "input_required")
+            return _refuse(report, "The tool asks for more input, which this client's revision cannot give.")
+        if count_bytes(raw) > GATEWAY_MESSAGE_BYTES:
+            return _fail(report, "The server's question is larger than a message may be.")
+        report.result = raw
+        return raw
+
+    def _record(self, report: CallReport) -> None:
+        """Cheap: what is recorded is written behind."""
+        ended = time.perf_counter() - report.started
+        added = ended - (report.upstream_seconds or 0.0)
+        self._count_call(report.outcome, report.via, added)
+        note_client(report.caller, report.client, is_call=True)
+        calls.enqueue_call(_describe(report, ended))
+
+
+def _prepare(report: CallReport) -> CallTarget | None:
+    """Raises Refused for arguments that do not fit, and where a tool has to be read-only and is not."""
+    caller, text = report.caller, report.tool.offered.text
+    report.session_id = find_client_session(
+        key_id=caller.key_id, policy_id=caller.policy_id, client=report.client.name
+    )
+    try:
+        target = read_target(text.id, caller.policy)
+    except SealBroken as broken:
+        raise Refused(
+            "The server's settings cannot be read: an admin has to give its secrets again."
+        ) from broken
+    if target is None:
+        return None
+    if report.via is Via.CALL_READ_TOOL and not target.is_read_only:
+        raise Refused(f"{report.tool.name} is not a read-only tool: call it with call_tool.")
+    try:
+        check_arguments(text, report.arguments)
+    except InvalidInput as problem:
+        problems = [str(one) for one in problem.errors]
+        raise Refused("The arguments do not fit the tool's input schema.", problems=problems) from None
+    return target
+
+
+def _write_params(context: Context, target: CallTarget, arguments: Mapping[str, Any]) -> JsonObject:
+    given = context.params or {}
+    params: JsonObject = {"name": target.tool, "arguments": dict(arguments)}
+    params |= {name: given[name] for name in ("inputResponses", "requestState") if name in given}
+    meta = read_meta(context)
+    return {**params, "_meta": meta} if meta else params
+
+
+def read_meta(context: Context) -> JsonObject:
+    """What of the request's `_meta` is passed on, and its trace."""
+    given = (context.params or {}).get("_meta") or {}
+    meta = {
+        name: value
+        for name, value in given.items()
+        if name not in _OWN_META and not name.startswith(_RESERVED_META)
+    }
+    headers = context.request.headers if context.request is not None else {}
+    trace = {name: headers[name] for name in TRACE_HEADERS if name in headers and name not in meta}
+    return {**trace, **meta}
+
+
+def _wants_progress(context: Context) -> bool:
+    return "progressToken" in ((context.params or {}).get("_meta") or {})
+
+
+def _explain(report: CallReport, error: ToolSearchError) -> JsonObject:
+    """A failure in words for the model; the record has the server's own, which are for admins."""
+    server = report.tool.offered.text.server
+    match error:
+        case CallTimedOut():
+            report.end(CallOutcome.TIMEOUT, str(error))
+            return answer_error(str(error))
+        case UpstreamError():
+            report.end(CallOutcome.TOOL_ERROR, error.message)
+            return answer_error(f"The server answered with an error: {error.message}", code=error.code)
+        case UpstreamBusy():
+            report.end(CallOutcome.REFUSED, str(error))
+            return answer_error(
+                f"Too many connections to {server} are in use: try again.",
+                retry_after_seconds=error.retry_after_seconds,
+            )
+        case UpstreamSuspended():
+            report.end(CallOutcome.UPSTREAM_FAILED, str(error))
+            return answer_error(
+                f"The server {server} failed several times in a row and is left alone for a while.",
+                retry_after_seconds=error.retry_after_seconds,
+            )
+        case UpstreamFailure():
+            report.end(CallOutcome.UPSTREAM_FAILED, str(error))
+            return answer_error(_say_failed(server, error.code))
+        case _:
+            raise error
+
+
+def _say_failed(server: str, code: FailureCode) -> str:
+    """Without what the failure's own message tells of the server's settings."""
+    match code:
+        case FailureCode.EXITED | FailureCode.DISCONNECTED:
+            return f"The server {server} ended during the call: whether it was carried out is not known."
+        case FailureCode.TOO_LARGE | FailureCode.TOO_MANY_MESSAGES:
+            return f"The server {server} sent more than may be, and was cut off."
+        case _:
+            return f"The server {server} could not be reached."
+
+
+def _fail(report: CallReport, message: str) -> JsonObject:
+    report.end(CallOutcome.UPSTREAM_FAILED, message)
+    return answer_error(message)
+
+
+def _refuse(report: CallReport, message: str) -> JsonObject:
+    report.end(CallOutcome.REFUSED, message)
+    return answer_error(message)
+
+
+def _keep(key_id: int, cut: CutResult) -> JsonObject:
+    return cut.finish(kept_results.keep_result(key_id=key_id, text=cut.text))
+
+
+def _describe(report: CallReport, ended: float) -> calls.PendingCall:
+    caller, text, upstream = report.caller, report.tool.offered.text, report.upstream_seconds
+    call = calls.PendingCall(
+        at=report.at,
+        key_id=caller.key_id,
+        key_name=caller.key_name,
+        session_id=report.session_id,
+        policy=caller.policy.slug,
+        client=report.client.name,
+        revision=report.client.revision,
+        server=text.server,
+        tool=text.name,
+        via=report.via,
+        outcome=report.outcome,
+        duration_ms=round(ended * 1000),
+        upstream_ms=None if upstream is None else round(upstream * 1000),
+        request_bytes=count_bytes(report.arguments),
+        result_bytes=0 if report.result is None else count_bytes(report.result),
+        is_cut=report.is_cut,
+        error=report.error,
+    )
+    if caller.policy.record_calls is not RecordCalls.FULL:
+        return call
+    return replace(
+        call,
+        arguments=calls.write_recorded(report.arguments, ()),
+        result="" if report.result is None else calls.write_recorded(report.result, ()),
+    )

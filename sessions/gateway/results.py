@@ -1,0 +1,169 @@
+"""What becomes of a server's result before a client gets it: addresses, size, shape."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp_types import CallToolResult
+from pydantic import ValidationError
+
+from catalog.domain.limits import GATEWAY_MESSAGE_BYTES, KEPT_RESULT_BYTES
+from catalog.domain.sizes import CHARS_PER_TOKEN, compact_json
+from sessions.domain.resource_addresses import write_address
+from sessions.gateway.answers import JsonObject, count_bytes
+
+# Room for what is around a result in its message.
+ENVELOPE_BYTES = 50_000
+_MOST_BYTES = GATEWAY_MESSAGE_BYTES - ENVELOPE_BYTES
+_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+_LAST_LINE = "[Cut here: {left} more characters. Read on with read_result, handle {handle}, offset {offset}.]"
+_LOST_LINE = "[Cut here: {left} more characters, which are not kept.]"
+
+
+class WrongShape(Exception):
+    """A server's answer is no result of a call as MCP has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CutResult:
+    """A result that is too long: of its `text` the first `shown` characters are sent, the rest is kept.
+
+    `lost` characters past the text are not.
+    """
+
+    content: list[JsonObject]
+    text: str
+    shown: int
+    lost: int
+    is_error: bool
+    meta: JsonObject | None
+
+    def finish(self, handle: str | None) -> JsonObject:
+        """The result with its last line; without a handle what is cut is lost."""
+        text = _end_text(self.text, 0, self.shown, handle, lost=self.lost)
+        content = [*self.content, {"type": "text", "text": text}]
+        result: JsonObject = {"content": content, "isError": self.is_error, "resultType": "complete"}
+        return {**result, "_meta": self.meta} if self.meta else result
+
+
+def read_on(text: str, offset: int, *, handle: str, max_tokens: int) -> str:
+    """The text from there, as much as one result may have, and a last line where there is more."""
+    rest = text[offset:]
+    shown = _fit(rest, max_tokens * CHARS_PER_TOKEN or len(rest), _MOST_BYTES)
+    return _end_text(text, offset, shown, handle)
+
+
+def _end_text(text: str, start: int, shown: int, handle: str | None, *, lost: int = 0) -> str:
+    end = start + shown
+    left = len(text) - end
+    part = text[start:end]
+    if not left and not lost:
+        return part
+    if not handle or not left:
+        return f"{part}\n{_LOST_LINE.format(left=left + lost)}"
+    line = _LAST_LINE.format(left=left, handle=handle, offset=end)
+    return f"{part}\n{line}"
+
+
+def is_unfinished(result: Mapping[str, Any]) -> bool:
+    """Whether the server asks the client for something first."""
+    return result.get("resultType") == "input_required"
+
+
+def without_server_info(result: JsonObject) -> JsonObject:
+    """Without what the server says of itself: this is the gateway's answer."""
+    meta = result.get("_meta")
+    if not isinstance(meta, dict):
+        return {name: value for name, value in result.items() if name != "_meta"}
+    return {**result, "_meta": {name: value for name, value in meta.items() if name != _SERVER_INFO}}
+
+
+def read_result(result: JsonObject, server: str) -> JsonObject:
+    """The result as it may be passed on. Raises WrongShape."""
+    result = {**without_server_info(result), "resultType": "complete"}
+    content = result.get("content")
+    if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+        raise WrongShape
+    result["content"] = [move_links(block, server) for block in content]
+    if not _is_plain(result):
+        _require_shape(result)
+    return result
+
+
+def limit_result(result: JsonObject, *, max_tokens: int) -> JsonObject | CutResult:
+    """The same result, or what is left of one with too much text or too many bytes. 0 tokens is no limit."""
+    blocks = result["content"]
+    texts = [block["text"] for block in blocks if block.get("type") == "text"]
+    structured = result.get("structuredContent")
+    written = "" if structured is None else compact_json(structured)
+    most_chars = max_tokens * CHARS_PER_TOKEN
+    is_long = bool(max_tokens) and sum(map(len, texts)) + len(written) > most_chars
+    if not is_long and count_bytes(result) <= _MOST_BYTES:
+        return result
+    whole = "\n".join(texts) or written
+    text = whole.encode(errors="replace")[:KEPT_RESULT_BYTES].decode(errors="ignore")
+    others, left_bytes = _keep_others(blocks)
+    shown = _fit(text, most_chars or len(text), left_bytes)
+    lost = len(whole) - len(text)
+    return CutResult(others, text, shown, lost, result.get("isError") is True, result.get("_meta"))
+
+
+def _keep_others(blocks: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
+    """Images and the like as far as a message holds them; a line names each that it does not."""
+    kept: list[JsonObject] = []
+    left = _MOST_BYTES
+    for block in blocks:
+        if block.get("type") == "text":
+            continue
+        size = count_bytes(block)
+        if size > left:
+            note = f"[Left out: {block.get('type')} of {size:,} bytes, larger than a message may be.]"
+            kept.append({"type": "text", "text": note})
+            size = len(note)
+        else:
+            kept.append(block)
+        left -= size
+    return kept, left
+
+
+def _fit(text: str, most_chars: int, most_bytes: int) -> int:
+    """How many characters fit, as JSON: a character takes at most six bytes there."""
+    shown = min(len(text), most_chars)
+    while shown and count_bytes(text[:shown]) > max(most_bytes, 0):
+        shown = shown * 3 // 4
+    return shown
+
+
+def move_links(block: JsonObject, server: str) -> JsonObject:
+    """Addresses of a server's resources become addresses here."""
+    if block.get("type") == "resource_link" and isinstance(block.get("uri"), str):
+        return {**block, "uri": write_address(server, block["uri"])}
+    resource = block.get("resource")
+    if (
+        block.get("type") == "resource"
+        and isinstance(resource, dict)
+        and isinstance(resource.get("uri"), str)
+    ):
+        return {**block, "resource": {**resource, "uri": write_address(server, resource["uri"])}}
+    return block
+
+
+def _is_plain(result: Mapping[str, Any]) -> bool:
+    """Most results are texts alone, which need no closer look."""
+    has_texts = all(
+        block.keys() == {"type", "text"} and block["type"] == "text" and isinstance(block["text"], str)
+        for block in result["content"]
+    )
+    structured = result.get("structuredContent")
+    return (
+        has_texts
+        and isinstance(result.get("isError", False), bool)
+        and (structured is None or isinstance(structured, dict))
+    )
+
+
+def _require_shape(result: JsonObject) -> None:
+    try:
+        CallToolResult.model_validate(result, by_name=False)
+    except ValidationError:
+        raise WrongShape from None

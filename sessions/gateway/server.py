@@ -1,0 +1,46 @@
+"""The MCP server of the gateway: which methods it has, and what answers each."""
+
+from typing import Any
+
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel import Server
+
+from sessions.gateway.handlers import ToolHandlers, answers_for_sure
+from sessions.gateway.relaying import Relay
+from sessions.gateway.streams import Listeners
+
+NAME = "toolsearch"
+INSTRUCTIONS = (
+    "Tools of many servers behind one address. Those that are listed can be called by their names. Find the"
+    " others with the search tool, then call them with call_read_tool, where they only read, or call_tool."
+)
+# A list depends on the key, and may change at any time.
+_LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
+_PRIVATE = CacheHint(ttl_ms=0, scope="private")
+
+
+def make_server(tools: ToolHandlers, relay: Relay, listeners: Listeners, *, version: str) -> Server[Any]:
+    """What is not named here is refused as unknown: logging, and subscriptions to single resources."""
+    server: Server[Any] = Server(
+        NAME,
+        version=version,
+        title="toolsearch",
+        instructions=INSTRUCTIONS,
+        cache_hints={**dict.fromkeys(_LISTS, _PRIVATE), "resources/read": _PRIVATE},
+        # Nothing of ours is sent in headers. Without an answer here each call would list all tools first.
+        get_tool_input_schema=_find_no_schema,
+        on_list_tools=answers_for_sure(tools.list_tools),
+        on_call_tool=answers_for_sure(tools.call_tool),
+        on_list_resources=answers_for_sure(relay.list_resources),
+        on_list_resource_templates=answers_for_sure(relay.list_templates),
+        on_read_resource=answers_for_sure(relay.read_resource),
+        on_list_prompts=answers_for_sure(relay.list_prompts),
+        on_get_prompt=answers_for_sure(relay.get_prompt),
+        on_completion=answers_for_sure(relay.complete),
+        on_subscriptions_listen=answers_for_sure(listeners.listen),
+    )
+    return server
+
+
+def _find_no_schema(name: str) -> None:
+    return None

@@ -1,0 +1,139 @@
+"""The requests that are open, so that those of a key that is revoked end, and who listens for changes."""
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+
+import anyio
+from django.utils import timezone
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
+from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
+
+from catalog.domain.errors import ToolSearchError
+from catalog.models import ApiKey
+from sessions.gateway.clients import Context, caller_of
+from sessions.offers.gateway_offer import gateway_offer_of
+from sessions.offers.versions import read_versions
+
+logger = logging.getLogger(__name__)
+
+
+class OpenRequests:
+    """The requests under way, by key."""
+
+    def __init__(self) -> None:
+        self._scopes: defaultdict[int, set[anyio.CancelScope]] = defaultdict(set)
+        self._listening: Counter[int] = Counter()
+
+    @asynccontextmanager
+    async def opened(self, key_id: int) -> AsyncIterator[anyio.CancelScope]:
+        scopes = self._scopes[key_id]
+        with anyio.CancelScope() as scope:
+            scopes.add(scope)
+            try:
+                yield scope
+            finally:
+                scopes.discard(scope)
+                if not scopes:
+                    self._scopes.pop(key_id, None)
+
+    def keys(self) -> list[int]:
+        return list(self._scopes)
+
+    def count(self) -> int:
+        return sum(map(len, self._scopes.values()))
+
+    def end(self, key_ids: Iterable[int]) -> None:
+        for key_id in key_ids:
+            for scope in list(self._scopes.get(key_id, ())):
+                scope.cancel()
+
+
+class Listeners:
+    """Streams that wait for changes, by policy: a change of one says nothing to another's."""
+
+    def __init__(self, *, most_of_a_key: int) -> None:
+        self._most_of_a_key = most_of_a_key
+        self._buses: dict[int, InMemorySubscriptionBus] = {}
+        self._handlers: dict[int, ListenHandler] = {}
+        self._digests: dict[int, str] = {}
+        self._of_policy: Counter[int] = Counter()
+        self._of_key: Counter[int] = Counter()
+
+    @property
+    def count(self) -> int:
+        return self._of_policy.total()
+
+    def policies(self) -> list[int]:
+        return list(self._of_policy)
+
+    async def listen(
+        self, context: Context, params: SubscriptionsListenRequestParams
+    ) -> SubscriptionsListenResult:
+        caller = caller_of(context)
+        policy_id, key_id = caller.policy_id, caller.key_id
+        if self._of_key[key_id] >= self._most_of_a_key:
+            raise TooManyStreams
+        self._digests.setdefault(policy_id, caller.offer.offer.digest)
+        handler = self._handler(policy_id)
+        self._of_policy[policy_id] += 1
+        self._of_key[key_id] += 1
+        try:
+            return await handler(context, params)
+        finally:
+            self._leave(policy_id, key_id)
+
+    async def announce(self, digests: dict[int, str]) -> None:
+        """Tell the listeners of each policy whose list is another one now."""
+        for policy_id, digest in digests.items():
+            bus = self._buses.get(policy_id)
+            if bus is None or self._digests.get(policy_id) == digest:
+                continue
+            self._digests[policy_id] = digest
+            for event in (ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()):
+                await bus.publish(event)
+
+    def close(self) -> None:
+        for handler in self._handlers.values():
+            handler.close()
+
+    def _handler(self, policy_id: int) -> ListenHandler:
+        if policy_id not in self._handlers:
+            self._buses[policy_id] = InMemorySubscriptionBus()
+            self._handlers[policy_id] = ListenHandler(self._buses[policy_id])
+        return self._handlers[policy_id]
+
+    def _leave(self, policy_id: int, key_id: int) -> None:
+        self._of_policy[policy_id] -= 1
+        self._of_key[key_id] -= 1
+        if not self._of_key[key_id]:
+            del self._of_key[key_id]
+        if not self._of_policy[policy_id]:
+            del self._of_policy[policy_id], self._buses[policy_id], self._handlers[policy_id]
+            self._digests.pop(policy_id, None)
+
+
+class TooManyStreams(ToolSearchError):
+    """A key has as many streams open as it may."""
+
+
+def find_revoked(key_ids: Iterable[int]) -> set[int]:
+    """Those that are not in force any more."""
+    wanted = set(key_ids)
+    living = ApiKey.objects.usable(now=timezone.now()).filter(pk__in=wanted)
+    return wanted - set(living.values_list("pk", flat=True)) if wanted else set()
+
+
+def read_digests(policy_ids: Iterable[int]) -> dict[int, str]:
+    """What tells one list of a policy from the next. A policy that is gone is left out."""
+    found: dict[int, str] = {}
+    for policy_id in policy_ids:
+        try:
+            offer = gateway_offer_of(policy_id, versions=read_versions(policy_id)).offer
+        except ToolSearchError as problem:
+            logger.info("a policy's list cannot be read now: %s", problem)
+            continue
+        found[policy_id] = f"{offer.versions.decided} {offer.digest}"
+    return found

@@ -1,0 +1,111 @@
+"""Resources, templates and prompts through the gateway: those of servers that a policy shows whole."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from django.db.models import Count
+
+from catalog.domain.choices import Kind, Quarantine
+from catalog.domain.names import ToolId, qualify
+from catalog.models import Server, ServerFeatures, Tool
+from catalog.process_memory import remember
+from sessions.domain.gateway_names import name_tools
+from sessions.domain.resource_addresses import write_address, write_template
+from sessions.offers.gateway_offer import GatewayOffer
+
+KEPT_SECONDS = 1.0
+
+JsonObject = dict[str, Any]
+
+
+class PromptSource(NamedTuple):
+    """Where a prompt comes from: its server and the name it has there."""
+
+    server_id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """In MCP's form, with the names and addresses that they have here.
+
+    `servers` are those shown whole, by name; `completing` those of them that complete arguments.
+    """
+
+    resources: Sequence[JsonObject]
+    templates: Sequence[JsonObject]
+    prompts: Sequence[JsonObject]
+    servers: Mapping[str, int]
+    prompt_sources: Mapping[str, PromptSource]
+    completing: frozenset[int]
+
+
+class _Kept(NamedTuple):
+    read_at: float
+    features: Features
+
+
+_kept: WeakKeyDictionary[GatewayOffer, _Kept] = WeakKeyDictionary()
+remember("resources and prompts through the gateway", _kept.clear)
+
+
+def features_of(offer: GatewayOffer) -> Features:
+    """At most a second old."""
+    kept = _kept.get(offer)
+    if kept is None or time.monotonic() - kept.read_at > KEPT_SECONDS:
+        kept = _kept[offer] = _Kept(time.monotonic(), _read(offer))
+    return kept.features
+
+
+def _read(offer: GatewayOffer) -> Features:
+    servers = find_whole_servers(offer)
+    rows = list(ServerFeatures.objects.filter(server__in=servers.values()).select_related("server"))
+    rows.sort(key=lambda row: row.server.name)
+    names = _name_prompts(offer, rows)
+    return Features(
+        resources=[_move(entry, row, "uri", write_address) for row in rows for entry in row.resources],
+        templates=[
+            _move(entry, row, "uriTemplate", write_template) for row in rows for entry in row.templates
+        ],
+        prompts=[
+            {**entry, "name": names[row.server_id, entry["name"]]} for row in rows for entry in row.prompts
+        ],
+        servers=servers,
+        prompt_sources={name: PromptSource(*source) for source, name in names.items()},
+        completing=frozenset(row.server_id for row in rows if row.completions),
+    )
+
+
+def find_whole_servers(offer: GatewayOffer) -> dict[str, int]:
+    """Servers with nothing that the policy keeps from its keys."""
+    policy = offer.offer.policy
+    if policy.quarantine is not Quarantine.OFF:
+        return {}
+    candidates = Server.objects.refreshable().exclude(kind=Kind.BUILTIN).order_by()
+    by_name = dict(candidates.values_list("name", "pk"))
+    if policy.visible is None:
+        return by_name
+    listed = Tool.objects.listed().order_by().values("server__name").annotate(tools=Count("pk"))
+    in_all = {row["server__name"]: row["tools"] for row in listed}
+    shown = Counter(tool.offered.text.server for tool in offer.tools)
+    return {name: pk for name, pk in by_name.items() if shown[name] and shown[name] == in_all.get(name)}
+
+
+def _move(entry: JsonObject, row: ServerFeatures, field: str, write: Any) -> JsonObject:
+    return {**entry, field: write(row.server.name, entry[field])}
+
+
+def _name_prompts(offer: GatewayOffer, rows: Sequence[ServerFeatures]) -> dict[tuple[int, str], str]:
+    """As tools are named, the prompts among themselves."""
+    ids = {
+        ToolId(Kind(row.server.kind), row.server.name, entry["name"]): (row.server_id, entry["name"])
+        for row in rows
+        for entry in row.prompts
+    }
+    qualified = {tool_id: qualify(tool_id) for tool_id in ids}
+    named = name_tools(qualified, offer.names, search_tool=offer.search_name)
+    return {ids[tool_id]: name for tool_id, name in named.items()}
