@@ -15,11 +15,11 @@ Tools; every argument is optional:
 - `crash` (the process ends with exit code 3), `fail` (a tool error), `refuse` (a JSON-RPC error)
 - `ask`, `sample`, `roots` (old-era elicitation, sampling and roots; the text says how it went)
 - `input_required` (modern: asks, and takes the answer)
-- `wrong_shape` (structured content that violates its outputSchema), `changes_shape` (only from its second call)
-- `progress` (steps, then an answer), `endless_progress`, `chatty` (count: log messages, then an answer), `flood`
-  (log messages without end)
+- `wrong_shape` (structured content that violates its outputSchema), `changes_shape` (from its second call)
+- `progress` (steps, then an answer), `endless_progress`
+- `chatty` (count: log messages, then an answer), `flood` (log messages without end)
 - `headers` (structured content: the Authorization header, the `_meta` and the Mcp-Param-Region header it got)
-- `region` (an `x-mcp-header` parameter), `extra` (fields that MCP does not know)
+- `region` (an `x-mcp-header` parameter), `extra` (a `_meta` of its own)
 - `media` (an image, audio, an embedded resource and a link)
 
 It also serves the resource `note://one`, the template `note://{name}`, the prompt `greet` and completion.
@@ -231,9 +231,8 @@ class Fixture:
     async def tool_extra(self, ctx: Any, given: dict[str, Any]) -> Any:
         return {
             "resultType": "complete",
-            "content": [{"type": "text", "text": "more", "shade": "blue"}],
+            "content": [{"type": "text", "text": "more", "_meta": {"example.org/part": 1}}],
             "_meta": {"example.org/trace": "t1"},
-            "weather": {"sun": True, "rain": None},
         }
 
     async def list_resources(self, _: Any, params: Any) -> types.ListResourcesResult:
