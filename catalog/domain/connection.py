@@ -36,7 +36,7 @@ def why_header_refused(name: str) -> str | None:
 
 
 class FailureCode(StrEnum):
-    """Why a server could not be listed. Stored with the run, so values must not change."""
+    """Why a server could not be listed or called. Stored with the run, so values must not change."""
 
     COMMAND_NOT_FOUND = "command_not_found"
     FOLDER_NOT_FOUND = "folder_not_found"
@@ -63,11 +63,14 @@ class FailureCode(StrEnum):
     TOO_MANY_TOOLS = "too_many_tools"
     MISSING_VARIABLE = "missing_variable"
     SECRETS_UNREADABLE = "secrets_unreadable"
+    BUSY = "busy"
+    SUSPENDED = "suspended"
+    CLOSED = "closed"
     UNEXPECTED = "unexpected"
 
 
 class UpstreamFailure(ToolSearchError):
-    """A server could not be listed. `message` is for admins and holds no secret value."""
+    """A server could not be listed or called. `message` is for admins and holds no secret value."""
 
     status: ClassVar[int] = 502
     title: ClassVar[str] = "Server not reachable"
@@ -112,8 +115,9 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one listing. `max_total_bytes` counts everything that a server sends.
+    """Limits of one listing, or of one connection that is kept.
 
+    `max_total_bytes` counts everything that a server sends, `max_message_bytes` one message of it.
     `max_requests` and `max_notifications` are what it may send unasked: a listing needs neither.
     """
 
@@ -124,7 +128,9 @@ class Limits:
     max_pages: int = limits.LISTING_PAGES
     max_tools: int = limits.LISTING_TOOLS
     max_definition_bytes: int = limits.DEFINITION_BYTES
-    max_total_bytes: int = limits.LISTING_BYTES
+    max_total_bytes: float = limits.LISTING_BYTES
+    max_message_bytes: int = limits.MESSAGE_BYTES
+    max_bytes_per_second: float = math.inf
     max_requests: int = limits.LISTING_REQUESTS
     max_notifications: int = limits.LISTING_NOTIFICATIONS
     stderr_tail_bytes: int = 4096

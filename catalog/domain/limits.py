@@ -76,6 +76,7 @@ MARKING_FINDS = 100  # of one kind in one field: beyond, they are not counted
 LISTING_PAGES = 100
 LISTING_TOOLS = 10_000
 LISTING_BYTES = 16 * 1024 * 1024  # all that a server sends, noise included
+MESSAGE_BYTES = 16 * 1024 * 1024  # of one message: a result of more is cut off while it comes in
 LISTING_REQUESTS = 100  # that a server makes unasked: a listing needs none
 LISTING_NOTIFICATIONS = 10_000
 DEFINITION_BYTES = 256 * 1024

@@ -53,8 +53,8 @@ def list_tools(
     """
     environment = os.environ if environment is None else environment
     resolved = resolve(connection, environment, rules.references)
-    make_link = partial(_make_link, resolved, limits, rules, environment, resolver)
-    outcome, stderr = asyncio.run(_ask(resolved.transport, make_link, limits))
+    connect = partial(make_link, resolved, limits, rules, environment, resolver)
+    outcome, stderr = asyncio.run(_ask(resolved.transport, connect, limits))
     referred = {name: environment.get(name, "") for name in names_of(connection)}
     tidy = partial(present, secrets=secrets_of(resolved, referred))
     tail = tidy(stderr).encode()[-limits.stderr_tail_bytes :].decode(errors="ignore")
@@ -83,13 +83,14 @@ def _tidy_introduction(introduction: ServerListing, secrets: Sequence[str]) -> S
     )
 
 
-def _make_link(
+def make_link(
     connection: Connection,
     limits: Limits,
     rules: Rules,
     environment: Mapping[str, str],
     resolver: Resolver,
-) -> Link:
+) -> StdioLink | HttpLink:
+    """A connection's way to its server, not used yet. Raises UpstreamFailure where the rules forbid it."""
     if connection.transport is Transport.STDIO:
         return StdioLink(prepare_launch(connection, rules.stdio, environment), limits)
     if connection.transport is Transport.SNAPSHOT:
@@ -98,7 +99,7 @@ def _make_link(
 
 
 async def _ask(
-    transport: Transport, make_link: Callable[[], Link], limits: Limits
+    transport: Transport, connect: Callable[[], Link], limits: Limits
 ) -> tuple[_Heard | UpstreamFailure, str]:
     """One conversation, or two where a command exits on the first request of the newest protocol.
 
@@ -106,14 +107,14 @@ async def _ask(
     """
     started = anyio.current_time()
     try:
-        link = make_link()
+        link = connect()
         ends_at = started + limits.total_timeout_seconds
         mode = "legacy" if transport is Transport.SSE else "auto"
         outcome = await _converse(link, limits, mode, ends_at)
         passed_seconds = anyio.current_time() - started
         left_seconds = min(limits.connect_timeout_seconds, limits.total_timeout_seconds) - passed_seconds
         if isinstance(outcome, UpstreamFailure) and outcome.code is FailureCode.EXITED and left_seconds > 0:
-            link = make_link()
+            link = connect()
             hurried = replace(limits, connect_timeout_seconds=left_seconds)
             outcome = await _converse(link, hurried, "legacy", ends_at)
     except UpstreamFailure as failure:

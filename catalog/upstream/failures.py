@@ -1,4 +1,4 @@
-"""Turns any error of talking to a server into one failure with a message for admins."""
+"""Turns any error of a listing or a call into one failure with a message for admins."""
 
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
@@ -6,13 +6,35 @@ from typing import Any, Protocol
 
 import httpx2
 from mcp import MCPError
-from mcp_types import CONNECTION_CLOSED, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import (
+    CONNECTION_CLOSED,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    UNSUPPORTED_PROTOCOL_VERSION,
+)
 from pydantic import ValidationError
 
 from catalog.domain.connection import FailureCode, UpstreamFailure
+from catalog.upstream.exchange import Exchange
+from catalog.upstream.http_failures import explain_refusal
 
 # More than is shown in the end: a secret must not be cut in two before it is masked.
 LONGEST_QUOTE = 2000
+
+# With these the SDK itself ends a request over HTTP; its texts are all there is to know them by.
+_NO_ANSWER = (
+    (CONNECTION_CLOSED, "SSE stream ended", FailureCode.DISCONNECTED),
+    (CONNECTION_CLOSED, "SSE stream failed", FailureCode.TOO_LARGE),
+    (CONNECTION_CLOSED, "Connection closed", FailureCode.DISCONNECTED),
+    (PARSE_ERROR, "Failed to parse", FailureCode.NOT_MCP),
+    (INVALID_REQUEST, "Unexpected content type", FailureCode.NOT_MCP),
+    (INVALID_REQUEST, "server answered a request with 202", FailureCode.NOT_MCP),
+)
+_WORDS_FOR_NO_ANSWER = {
+    FailureCode.DISCONNECTED: "The server broke off before it answered: it may have done what it was asked",
+    FailureCode.TOO_LARGE: "The server sent an event that is too large, or broken: it was cut off",
+    FailureCode.NOT_MCP: "The server's answer to the call is no MCP message",
+}
 
 
 class Link(Protocol):
@@ -46,6 +68,21 @@ def explain_failure(error: BaseException, link: Link, *, is_listing: bool) -> Up
         if isinstance(leaf, MCPError):
             return _explain_answer(leaf, link, is_listing=is_listing)
     return _explain_other(leaves[0])
+
+
+def explain_call(error: Exception, exchange: Exchange) -> UpstreamFailure | None:
+    """Why a call over a connection that still stands got no answer; None where `error` is the answer."""
+    if exchange.failure:
+        return exchange.failure
+    if not isinstance(error, MCPError):
+        return _explain_other(error)
+    answer = exchange.answer
+    if answer is not None and answer.status_code >= 300:
+        return None if exchange.is_error_answer else explain_refusal(answer)
+    for code, words, meaning in _NO_ANSWER:
+        if error.code == code and error.message.startswith(words):
+            return UpstreamFailure(meaning, _WORDS_FOR_NO_ANSWER[meaning])
+    return None
 
 
 def explain_timeout(link: Link, *, is_listing: bool, seconds: float) -> UpstreamFailure:

@@ -1,18 +1,32 @@
 """The only way out for HTTP: checks the address it connects to and limits what comes back."""
 
+import os
 import socket
+import ssl
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
+from functools import cache, partial
 
 import anyio.to_thread
 import httpx2
 
 from catalog.domain.addresses import AddressRules, why_address_refused
 from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
-from catalog.upstream.http_failures import explain_network_error
+from catalog.upstream.exchange import Exchange, current_exchange
+from catalog.upstream.http_failures import explain_broken_call, explain_network_error
 from catalog.upstream.nesting import cut_nesting
+from catalog.upstream.posts import carry
+from catalog.upstream.throttle import REQUEST_BYTES, Throttle
 
 Resolver = Callable[[str, int], Sequence[str]]
+ADDRESS_KEPT_SECONDS = 60.0
+
+
+class BodyCutOff(httpx2.StreamError):
+    """An answer ends too early. Where a lease waits for it, the SDK gives up that request alone.
+
+    What happened is in the exchange.
+    """
 
 
 def resolve_host(host: str, port: int) -> Sequence[str]:
@@ -21,11 +35,23 @@ def resolve_host(host: str, port: int) -> Sequence[str]:
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Resolves each host once, refuses it unless every address is allowed, and connects to that address.
+def shared_tls_context() -> ssl.SSLContext:
+    """One for the whole process: building one takes 1 MB and up to 170 ms of processor time."""
+    return _tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
-    Every request passes here, redirects included. A failure is raised and also kept in `failure`, since the
-    SDK logs and drops some errors.
+
+@cache
+def _tls_context(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """It trusts the authorities that these variables name; they are read from the environment."""
+    return httpx2.create_ssl_context(trust_env=True)
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """Resolves each host, refuses it unless every address is allowed, and connects to that address.
+
+    An address is kept for a minute. Every request passes here, redirects included. A failure is raised and
+    also kept in `failure`, since the SDK logs and drops some errors; that of a lease's request is kept in its
+    exchange and not raised, since the SDK would give up the whole connection.
     """
 
     def __init__(
@@ -33,17 +59,22 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     ) -> None:
         """`telling_methods` are those whose responses show the server's state; see `last_answer`."""
         # The environment is trusted for the files of certificate authorities only; proxies are the client's.
-        self._inner = httpx2.AsyncHTTPTransport(trust_env=True)
+        self._inner = httpx2.AsyncHTTPTransport(verify=shared_tls_context(), trust_env=False)
         self._rules = rules
         self._limits = limits
         self._resolver = resolver
-        self._addresses: dict[str, Sequence[str]] = {}
+        self._addresses: dict[str, tuple[float, Sequence[str]]] = {}
         self._received_bytes = 0
+        self._throttle = Throttle(limits.max_bytes_per_second)
         self._telling_methods = telling_methods
         self.failure: UpstreamFailure | None = None
         self.last_answer: httpx2.Response | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        exchange = current_exchange.get() if request.method == "POST" else None
+        if exchange:
+            return await carry(request, exchange, send=self._send, wrap=self._wrap)
+        await self._throttle.take(REQUEST_BYTES)  # a server can make the SDK ask again and again
         try:
             response = await self._send(request)
         except httpx2.TransportError as error:
@@ -53,10 +84,15 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             raise
         if request.method in self._telling_methods:
             self.last_answer = response
+        return self._wrap(response, request.url.host)
+
+    def _wrap(
+        self, response: httpx2.Response, host: str, exchange: Exchange | None = None
+    ) -> httpx2.Response:
         return httpx2.Response(
             status_code=response.status_code,
             headers=response.headers,
-            stream=_CountedStream(response, request.url.host, self),
+            stream=_CountedStream(response, host, self, exchange),
             extensions=response.extensions,
         )
 
@@ -68,15 +104,14 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         await self._inner.aclose()
 
-    def count(self, chunk: bytes) -> None:
+    async def count(self, chunk: bytes, message_bytes: int, *, by_line: bool) -> None:
+        """Count what came in, and wait where it comes in too fast. Raises UpstreamFailure past a limit."""
         self._received_bytes += len(chunk)
         if self._received_bytes > self._limits.max_total_bytes:
-            limit_mb = self._limits.max_total_bytes / 1_000_000
-            raise self.note(
-                UpstreamFailure(
-                    FailureCode.TOO_LARGE, f"The server sent more than {limit_mb:.1f} MB: it was cut off"
-                )
-            )
+            raise _too_large(self._limits.max_total_bytes)
+        if message_bytes > self._limits.max_message_bytes:
+            raise _too_large(self._limits.max_message_bytes)
+        await (self._throttle.take_lines(chunk) if by_line else self._throttle.take(len(chunk)))
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         host = request.url.raw_host.decode("ascii")
@@ -108,9 +143,12 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return response
 
     async def _allowed_addresses(self, host: str, port: int) -> Sequence[str]:
-        if host not in self._addresses:
-            self._addresses[host] = await self._look_up(host, port)
-        return self._addresses[host]
+        now = time.monotonic()
+        kept_at, addresses = self._addresses.get(host, (now, ()))
+        if not addresses or now - kept_at > ADDRESS_KEPT_SECONDS:
+            addresses = await self._look_up(host, port)
+            self._addresses[host] = now, addresses
+        return addresses
 
     async def _look_up(self, host: str, port: int) -> Sequence[str]:
         try:
@@ -133,25 +171,52 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return found
 
 
+def _too_large(limit: float) -> UpstreamFailure:
+    return UpstreamFailure(
+        FailureCode.TOO_LARGE, f"The server sent more than {limit / 1_000_000:.1f} MB: it was cut off"
+    )
+
+
 class _CountedStream(httpx2.AsyncByteStream):
-    def __init__(self, response: httpx2.Response, host: str, guard: GuardedTransport) -> None:
+    """The body of an answer: limited, and cut where it is nested too deeply."""
+
+    def __init__(
+        self,
+        response: httpx2.Response,
+        host: str,
+        guard: GuardedTransport,
+        exchange: Exchange | None = None,
+    ) -> None:
         self._response = response
         self._host = host
         self._guard = guard
+        self._exchange = exchange
+        self._message_bytes = 0
+        self._by_line = not response.headers.get("content-type", "").startswith("application/json")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         assert isinstance(self._response.stream, httpx2.AsyncByteStream)
         try:
-            is_json = self._response.headers.get("content-type", "").startswith("application/json")
-            async for message in _messages(self._count(self._response.stream), by_line=not is_json):
+            async for message in _messages(self._count(self._response.stream), by_line=self._by_line):
                 yield cut_nesting(message)
         except httpx2.TransportError as error:
-            raise self._guard.note(explain_network_error(error, self._host)) from error
+            explain = explain_broken_call if self._exchange else explain_network_error
+            raise self._fail(explain(error, self._host)) from error
+        except UpstreamFailure as failure:
+            raise self._fail(failure) from failure
 
     async def _count(self, stream: httpx2.AsyncByteStream) -> AsyncIterator[bytes]:
         async for chunk in stream:
-            self._guard.count(chunk)
+            end = chunk.rfind(b"\n") + 1 if self._by_line else 0
+            self._message_bytes = len(chunk) - end if end else self._message_bytes + len(chunk)
+            await self._guard.count(chunk, self._message_bytes, by_line=self._by_line)
             yield chunk
+
+    def _fail(self, failure: UpstreamFailure) -> Exception:
+        if self._exchange is None:
+            return self._guard.note(failure)
+        self._exchange.fail(failure)
+        return BodyCutOff(failure.message)
 
     async def aclose(self) -> None:
         await self._response.aclose()

@@ -55,10 +55,14 @@ class HttpLink:
         async with (
             self._make_client() as client,
             streamable_http_client(
-                self._connection.url, http_client=client, max_sse_event_size=self._limits.max_total_bytes
+                self._connection.url, http_client=client, max_sse_event_size=self._limits.max_message_bytes
             ) as streams,
         ):
             yield streams
+
+    def opened(self) -> None:
+        """The greeting is over, and so is what went wrong in it: a server may lack the newest revision."""
+        self._guard.failure = self._guard.last_answer = None
 
     def failure(self) -> UpstreamFailure | None:
         if self._guard.failure:

@@ -10,7 +10,7 @@ from catalog.domain.connection import FailureCode, UpstreamFailure
 _ADVICE = {
     404: "Nothing is at this address (404): check the path, which often ends in /mcp or /sse",
     405: "The server takes no MCP messages at this path (405): check it, or try the other of http and sse",
-    429: "The server asks for fewer requests (429): refresh it less often",
+    429: "The server asks for fewer requests (429): call or refresh it less often",
 }
 
 
@@ -35,6 +35,17 @@ def explain_network_error(error: httpx2.TransportError, host: str) -> UpstreamFa
     return UpstreamFailure(FailureCode.DISCONNECTED, f"The host {host} broke off the connection")
 
 
+def explain_broken_call(error: httpx2.TransportError, host: str) -> UpstreamFailure:
+    """The same for a request to a server that has spoken MCP before."""
+    explained = explain_network_error(error, host)
+    if explained.code not in {FailureCode.NOT_MCP, FailureCode.DISCONNECTED}:
+        return explained
+    return UpstreamFailure(
+        FailureCode.DISCONNECTED,
+        f"The host {host} broke off before it answered: it may have done what it was asked",
+    )
+
+
 def explain_status(answer: httpx2.Response, *, sent_token: bool) -> UpstreamFailure | None:
     """The meaning of an error status; None where the body says more."""
     status = answer.status_code
@@ -53,6 +64,13 @@ def explain_status(answer: httpx2.Response, *, sent_token: bool) -> UpstreamFail
         return None
     blame = "has an error of its own" if status >= 500 else "refuses the request"
     return UpstreamFailure(FailureCode.HTTP_STATUS, f"The server {blame} (HTTP status {status})")
+
+
+def explain_refusal(answer: httpx2.Response, *, sent_token: bool = True) -> UpstreamFailure:
+    """The meaning of an error status to a request, whose body said nothing that MCP knows."""
+    return explain_status(answer, sent_token=sent_token) or UpstreamFailure(
+        FailureCode.HTTP_STATUS, f"The server refuses the request (HTTP status {answer.status_code})"
+    )
 
 
 def _explain_missing_token(*, sent_token: bool) -> str:

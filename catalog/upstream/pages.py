@@ -1,10 +1,8 @@
 """Reads every page of `tools/list`, within limits."""
 
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from contextvars import Context
-from types import TracebackType
-from typing import Any, Self
+from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 from mcp import Client
@@ -12,8 +10,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
-
-Streams = AbstractAsyncContextManager[tuple[Any, Any]]  # the SDK gives the pair no public name
+from catalog.upstream.watched import Streams, WatchedStream
 
 
 class ToolSieve:
@@ -56,9 +53,15 @@ class ToolSieve:
     @asynccontextmanager
     async def strain(self, streams: Streams) -> AsyncIterator[tuple[Any, Any]]:
         async with streams as (incoming, outgoing):
-            yield _Strained(incoming, self), outgoing
+            yield WatchedStream(incoming, self._admit), outgoing
 
-    def take_out_tools(self, item: SessionMessage | Exception) -> None:
+    def _admit(self, item: SessionMessage | Exception) -> bool:
+        passes = self.lets_pass(item)
+        if passes:
+            self._take_out_tools(item)
+        return passes
+
+    def _take_out_tools(self, item: SessionMessage | Exception) -> None:
         if not isinstance(item, SessionMessage) or not isinstance(item.message, JSONRPCResponse):
             return
         if "tools" in item.message.result:
@@ -72,46 +75,6 @@ class ToolSieve:
                 FailureCode.NOT_MCP, "The server's answer to tools/list holds no list of tools"
             )
         return page
-
-
-class _Strained:
-    """A read stream for the SDK's session that passes each message through the sieve."""
-
-    def __init__(self, incoming: Any, sieve: ToolSieve) -> None:
-        self._incoming = incoming
-        self._sieve = sieve
-
-    @property
-    def last_context(self) -> Context | None:
-        context: Context | None = getattr(self._incoming, "last_context", None)
-        return context
-
-    async def receive(self) -> SessionMessage | Exception:
-        while True:
-            item: SessionMessage | Exception = await self._incoming.receive()
-            if self._sieve.lets_pass(item):
-                self._sieve.take_out_tools(item)
-                return item
-
-    async def aclose(self) -> None:
-        await self._incoming.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 async def read_pages(client: Client, sieve: ToolSieve, limits: Limits) -> list[object]:

@@ -17,6 +17,7 @@ from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
 from catalog.upstream.last_words import find_telling_line
 from catalog.upstream.launch import Launch
 from catalog.upstream.nesting import cut_nesting
+from catalog.upstream.throttle import Throttle
 
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
@@ -36,11 +37,13 @@ class StdioLink:
         self._launch = launch
         self._limits = limits
         self._received_bytes = 0
+        self._throttle = Throttle(limits.max_bytes_per_second)
         self._stderr = bytearray()
-        self._too_large = False
+        self._too_large: float = 0  # the limit that was passed
         self._broken = ""
         self.noise = ""  # the first line on stdout that was not a message
         self.exit_code: int | None = None  # None while it runs, and when we had to end it
+        self.pid: int | None = None  # of the subreaper, once it was started
 
     @property
     def stderr_tail(self) -> str:
@@ -75,7 +78,7 @@ class StdioLink:
     def failure(self) -> UpstreamFailure | None:
         """The failure, if its cause is the process and not a message."""
         if self._too_large:
-            limit_mb = self._limits.max_total_bytes / 1_000_000
+            limit_mb = self._too_large / 1_000_000
             return UpstreamFailure(
                 FailureCode.TOO_LARGE, f"The server sent more than {limit_mb:.1f} MB: it was stopped"
             )
@@ -109,6 +112,7 @@ class StdioLink:
             raise
         finally:
             os.close(kept)
+        self.pid = process.pid
         return process, lifeline
 
     async def _stop(self, process: Process, lifeline: int) -> None:
@@ -131,9 +135,7 @@ class StdioLink:
         line = bytearray()
         with to_session:
             async for chunk in _chunks(stdout):
-                self._received_bytes += len(chunk)
-                self._too_large = self._received_bytes > self._limits.max_total_bytes
-                if self._too_large:
+                if self._is_too_large(chunk, line):
                     break
                 *complete, rest = chunk.split(b"\n")
                 for part in complete:
@@ -142,8 +144,17 @@ class StdioLink:
                 line += rest
                 if self._broken:
                     break
+                await self._throttle.take_lines(chunk)
         async for _ in _chunks(stdout):
             pass
+
+    def _is_too_large(self, chunk: bytes, line: bytearray) -> bool:
+        self._received_bytes += len(chunk)
+        if self._received_bytes > self._limits.max_total_bytes:
+            self._too_large = self._limits.max_total_bytes
+        elif len(line) + len(chunk.partition(b"\n")[0]) > self._limits.max_message_bytes:
+            self._too_large = self._limits.max_message_bytes
+        return bool(self._too_large)
 
     async def _pass_on(self, line: bytes, to_session: ToSession) -> None:
         if not line.strip():
