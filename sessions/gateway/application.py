@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -20,13 +20,12 @@ from catalog.domain.limits import GATEWAY_BODY_BYTES, GATEWAY_OPEN_STREAMS
 from catalog.domain.rates import TooManyRequests
 from catalog.domain.upstream_calls import PoolLimits
 from catalog.upstream.leases import LeasePool
-from sessions.gateway.callers import Caller, View, admit, read_view
+from sessions.gateway.callers import Caller, admit, read_view
 from sessions.gateway.calling import Calls, CountCall
 from sessions.gateway.clients import CALLER
 from sessions.gateway.handlers import ToolHandlers
 from sessions.gateway.hosts import AllowedHosts
-from sessions.gateway.housekeeping import Housekeeping
-from sessions.gateway.refusals import Refusals
+from sessions.gateway.housekeeping import Housekeeping, Refusals
 from sessions.gateway.relaying import Relay
 from sessions.gateway.server import make_server
 from sessions.gateway.streams import Listeners, OpenRequests
@@ -36,7 +35,7 @@ PATH, HEALTH_PATH = "/mcp", "/healthz"
 PROBLEM = b"application/problem+json"
 logger = logging.getLogger(__name__)
 
-Asgi = Callable[[Scope, Receive, Send], Awaitable[None]]
+Reply = Callable[[Send], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +48,7 @@ class Options:
     body_seconds: float
     hosts: tuple[str, ...]
     count_call: CountCall
-    pool_limits: PoolLimits = PoolLimits()
+    pool_limits: PoolLimits = field(default_factory=PoolLimits)
 
 
 class Gateway:
@@ -84,29 +83,38 @@ class Gateway:
             await self._serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] == HEALTH_PATH:
-            return await _answer(send, 200, b"ok\n", content_type=b"text/plain")
         refusal = self._find_refusal(scope)
         if refusal is not None:
-            return await refusal(send)
+            await refusal(send)
+            return
+        caller = await self._find_caller(scope)
+        if isinstance(caller, Caller):
+            await self._serve_caller(caller, scope, receive, send)
+        else:
+            await caller(send)
+
+    async def _find_caller(self, scope: Scope) -> Caller | Reply:
         headers = Headers(scope=scope)
         try:
             view = read_view(scope["query_string"].decode("latin-1"))
             caller = await self._threads.run(admit, _read_bearer(headers), view, _environ(scope, headers))
         except Exception as error:  # each has its answer, and an unknown one must not end the server
-            return await _explain(error)(send)
-        if caller is None:
-            return await _unauthorized(send)
-        await self._serve_caller(caller, scope, receive, send)
+            return _explain(error)
+        return _unauthorized if caller is None else caller
 
-    def _find_refusal(self, scope: Scope) -> Callable[[Send], Awaitable[None]] | None:
+    def _find_refusal(self, scope: Scope) -> Reply | None:
+        """The answer to what is no message of a client to this gateway. Whether it lives, anybody may ask."""
+        if scope["path"] == HEALTH_PATH:
+            return _say_alive
         headers = Headers(scope=scope)
         if why := self._hosts.find_refusal(headers.get("host", ""), headers.get("origin")):
             return _problem(421 if why.is_host else 403, why.title, why.detail)
         if scope["path"] != PATH:
             return _problem(404, "Not found", f"MCP is spoken at {PATH}.")
         if scope["method"] != "POST":
-            return _problem(405, "Method not allowed", "The gateway keeps no sessions: only POST.", allow=b"POST")
+            return _problem(
+                405, "Method not allowed", "The gateway keeps no sessions: only POST.", allow=b"POST"
+            )
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > GATEWAY_BODY_BYTES:
             return _problem(413, "Too large", "A message has at most 1 MiB.")
@@ -200,7 +208,7 @@ def _environ(scope: Scope, headers: Headers) -> dict[str, Any]:
     }
 
 
-def _explain(error: Exception) -> Callable[[Send], Awaitable[None]]:
+def _explain(error: Exception) -> Reply:
     if isinstance(error, TooManyRequests):
         wait = str(error.retry_after_seconds).encode()
         return _problem(429, error.title, str(error), retry_after=wait)
@@ -216,13 +224,17 @@ def _explain(error: Exception) -> Callable[[Send], Awaitable[None]]:
     return _problem(500, "Internal error", "The request failed; the log tells why.")
 
 
+async def _say_alive(send: Send) -> None:
+    await _answer(send, 200, b"ok\n", content_type=b"text/plain")
+
+
 async def _unauthorized(send: Send) -> None:
     """Clients print this: it says what to do."""
     detail = "Send a key that is in force: Authorization: Bearer <key>."
     await _problem(401, "Unauthorized", detail, www_authenticate=b"Bearer")(send)
 
 
-def _problem(status: int, title: str, detail: str, **headers: bytes) -> Callable[[Send], Awaitable[None]]:
+def _problem(status: int, title: str, detail: str, **headers: bytes) -> Reply:
     body = json.dumps({"type": "about:blank", "title": title, "status": status, "detail": detail}).encode()
 
     async def answer(send: Send) -> None:

@@ -1,6 +1,7 @@
 """Calls a tool on its own server: checked at call time, limited, relayed, recorded."""
 
 import asyncio
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -10,13 +11,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from catalog.domain.upstream_calls import (
-    CallTimedOut,
-    UpstreamBusy,
-    UpstreamError,
-    UpstreamSuspended,
-)
-from catalog.upstream.leases import LeasePool
 from django.utils import timezone
 from mcp import MCPError
 from mcp_types import INVALID_PARAMS
@@ -25,8 +19,15 @@ from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.domain.errors import InvalidInput, ToolSearchError
 from catalog.domain.limits import GATEWAY_MESSAGE_BYTES, GATEWAY_OPEN_CALLS
 from catalog.domain.policy import RecordCalls
+from catalog.domain.upstream_calls import (
+    CallTimedOut,
+    UpstreamBusy,
+    UpstreamError,
+    UpstreamSuspended,
+)
 from catalog.sealing import SealBroken
 from catalog.services.call_targets import CallTarget, read_target
+from catalog.upstream.leases import LeasePool
 from sessions.gateway.answers import JsonObject, answer_error, count_bytes
 from sessions.gateway.arguments import check_arguments
 from sessions.gateway.callers import Caller
@@ -182,7 +183,7 @@ class Calls:
                 _write_params(context, target, report.arguments),
                 timeout_seconds=policy.call_timeout_seconds,
                 on_progress=context.session.report_progress if _wants_progress(context) else None,
-                input_schema=report.tool.offered.text.schema,
+                input_schema=_schema_with_headers(report.tool.offered.text.schema),
             )
         except ToolSearchError as error:
             return _explain(report, error)
@@ -256,6 +257,11 @@ def _write_params(context: Context, target: CallTarget, arguments: Mapping[str, 
     params |= {name: given[name] for name in ("inputResponses", "requestState") if name in given}
     meta = read_meta(context)
     return {**params, "_meta": meta} if meta else params
+
+
+def _schema_with_headers(schema: str) -> JsonObject | None:
+    """Few tools want parameters as headers too."""
+    return json.loads(schema) if "x-mcp-header" in schema else None
 
 
 def read_meta(context: Context) -> JsonObject:

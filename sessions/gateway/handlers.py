@@ -15,7 +15,7 @@ from catalog.domain.errors import InvalidInput, ToolSearchError
 from catalog.domain.limits import QUERY_CHARS
 from sessions.domain.gateway_names import CALL_READ_TOOL, CALL_TOOL, DESCRIBE_TOOLS, READ_RESULT
 from sessions.gateway import searching
-from sessions.gateway.answers import JsonObject, answer_error, answer_text
+from sessions.gateway.answers import JsonObject, answer_text
 from sessions.gateway.arguments import read_arguments
 from sessions.gateway.callers import Caller
 from sessions.gateway.calling import CallReport, Calls, unknown_tool
@@ -107,9 +107,7 @@ class ToolHandlers:
             return self._calls.refuse(report, str(problem))
         return await self._call(context, name, arguments, via)
 
-    async def _call(
-        self, context: Context, name: str, arguments: Mapping[str, Any], via: Via
-    ) -> JsonObject:
+    async def _call(self, context: Context, name: str, arguments: Mapping[str, Any], via: Via) -> JsonObject:
         return await self._calls.call(context, self._report(context, name, via, arguments))
 
     def _report(self, context: Context, name: str, via: Via, arguments: Mapping[str, Any]) -> CallReport:
@@ -130,9 +128,7 @@ def _search(caller: Caller, client: ClientSeen, arguments: Mapping[str, Any]) ->
 
 def _record_search(caller: Caller, client: ClientSeen, result: SearchResult, *, took: timedelta) -> None:
     """As searches by REST are, under the session of this key and client."""
-    session_id = find_client_session(
-        key_id=caller.key_id, policy_id=caller.policy_id, client=client.name
-    )
+    session_id = find_client_session(key_id=caller.key_id, policy_id=caller.policy_id, client=client.name)
     if session_id is None:
         return
     write_behind.enqueue_search(

@@ -3,15 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from catalog.domain.upstream_calls import CallTimedOut, Upstream, UpstreamError
-from catalog.upstream.leases import LeasePool
 from mcp import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from catalog.domain.connection import UpstreamFailure
 from catalog.domain.limits import GATEWAY_MESSAGE_BYTES, GATEWAY_PAGE_TOOLS
+from catalog.domain.upstream_calls import CallTimedOut, Upstream, UpstreamError
 from catalog.sealing import SealBroken
 from catalog.services.call_targets import find_upstream
+from catalog.upstream.leases import LeasePool
 from sessions.domain.resource_addresses import read_address, write_address
 from sessions.gateway.answers import JsonObject, count_bytes
 from sessions.gateway.calling import read_meta

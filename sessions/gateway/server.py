@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mcp.server.caching import CacheHint
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import Server
 
 from sessions.gateway.handlers import ToolHandlers, answers_for_sure
@@ -15,8 +15,14 @@ INSTRUCTIONS = (
     " others with the search tool, then call them with call_read_tool, where they only read, or call_tool."
 )
 # A list depends on the key, and may change at any time.
-_LISTS = ("tools/list", "prompts/list", "resources/list", "resources/templates/list")
 _PRIVATE = CacheHint(ttl_ms=0, scope="private")
+_HINTS: dict[CacheableMethod, CacheHint] = {
+    "tools/list": _PRIVATE,
+    "prompts/list": _PRIVATE,
+    "resources/list": _PRIVATE,
+    "resources/templates/list": _PRIVATE,
+    "resources/read": _PRIVATE,
+}
 
 
 def make_server(tools: ToolHandlers, relay: Relay, listeners: Listeners, *, version: str) -> Server[Any]:
@@ -26,7 +32,7 @@ def make_server(tools: ToolHandlers, relay: Relay, listeners: Listeners, *, vers
         version=version,
         title="toolsearch",
         instructions=INSTRUCTIONS,
-        cache_hints={**dict.fromkeys(_LISTS, _PRIVATE), "resources/read": _PRIVATE},
+        cache_hints=_HINTS,
         # Nothing of ours is sent in headers. Without an answer here each call would list all tools first.
         get_tool_input_schema=_find_no_schema,
         on_list_tools=answers_for_sure(tools.list_tools),
