@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -108,11 +108,20 @@ class Instance:
         return code
 
 
-@contextmanager
-def running_instance(
-    data: Path, *options: str, gateway: bool = False, **variables: str
-) -> Iterator[Instance]:
+def running_instance(data: Path, *options: str, **variables: str) -> AbstractContextManager[Instance]:
     """An instance on a data folder, and on a database of its own where the run is on PostgreSQL."""
+    return _running(data, options, variables, gateway=False)
+
+
+def running_gateway(data: Path, *options: str, **variables: str) -> AbstractContextManager[Instance]:
+    """As `running_instance`, with a gateway."""
+    return _running(data, options, variables, gateway=True)
+
+
+@contextmanager
+def _running(
+    data: Path, options: tuple[str, ...], variables: Mapping[str, str], *, gateway: bool
+) -> Iterator[Instance]:
     with own_database() as database_url:
         kept = ("PATH", "HOME", "SECRET_KEY", "CELERY_BROKER_URL", "LANG")
         environment = {name: os.environ[name] for name in kept if name in os.environ}

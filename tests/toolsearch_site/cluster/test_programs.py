@@ -1,6 +1,7 @@
 """The programs of a node follow from its roles and from what is shared."""
 
 import os
+import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -228,6 +229,6 @@ class TestServers:
 
 
 def test_streams_are_fewer_where_few_files_may_be_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(granian_server.resource, "getrlimit", lambda _: (1024, 1024))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 1024))
     files = gateway_server.FILES_A_STREAM
     assert granian_server.count_connections(gateway_server.STREAMS, files_each=files) == 1024 // files
