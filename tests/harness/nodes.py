@@ -175,6 +175,13 @@ class Node:
     def is_healthy(self) -> bool:
         return self.health().get("status") == "ok"
 
+    def is_gateway_alive(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.gateway_port}/healthz", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
     def processes(self) -> list[int]:
         return [] if self.process is None else descendants_of(self.process.pid)
 
