@@ -1,14 +1,15 @@
 #!/bin/sh
-# toolsearch web|worker|scheduler [options]   run one node
-# toolsearch check-node                       exit 0 while this container's node is well
-# toolsearch COMMAND…                         any command of manage.py
+# toolsearch web|gateway|worker|scheduler [options]   run one node
+# toolsearch check-node                               exit 0 while this container's node is well
+# toolsearch COMMAND…                                 any command of manage.py
 set -eu
 cd /app
 
 case "${1:-web}" in
-  web)
+  web | gateway)
+    role=${1:-web}
     [ $# -gt 0 ] && shift
-    exec python manage.py run_node web --host 0.0.0.0 "$@"
+    exec python manage.py run_node "$role" --host 0.0.0.0 "$@"
     ;;
   worker | scheduler)
     exec python manage.py run_node "$@"

@@ -63,6 +63,7 @@ SEEN_ONCE = frozenset(
         "docs",
         "deploy",
         "up/test_full_disk.py",
+        "up/test_gateway_process.py",
         "up/test_nodes.py",
         "up/test_web_server.py",
     )

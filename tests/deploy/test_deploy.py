@@ -1,13 +1,15 @@
 """The files in `deploy/` fit the product: existing files, known variables, existing commands."""
 
 import configparser
-import inspect
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
 import tomllib
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,9 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.harness.workers import find_free_port
 from toolsearch_site.cluster.check_node import is_well
-from toolsearch_site.cluster.programs import NodeRole, programs_of
+from toolsearch_site.cluster.programs import WEB_PROCESSES, NodeRole
 from toolsearch_site.edge import granian_server
 from toolsearch_site.edge.connection_watch import PATIENCE_DIVISOR_UNDER_LOAD
 from toolsearch_site.environment import read_environment
@@ -45,10 +48,9 @@ def read_variables() -> set[str]:
 
 def threads_of_a_web_node() -> int:
     """The most that it can have, with the processes that it has unless told otherwise."""
-    processes = inspect.signature(programs_of).parameters["processes"].default
     own_of_a_process, supervisor_and_follower = 20, 40
     answering = granian_server.count_threads(granian_server.CONNECTIONS)
-    return int(processes * (answering + own_of_a_process) + supervisor_and_follower)
+    return WEB_PROCESSES * (answering + own_of_a_process) + supervisor_and_follower
 
 
 def compose() -> dict[str, Any]:
@@ -148,7 +150,7 @@ class TestCompose:
         return {name: service for name, service in services.items() if "build" in service}
 
     def test_nodes_write_nowhere_but_their_own_folder_and_may_do_nothing_special(self) -> None:
-        assert {"migrate", "web", "worker", "scheduler"} == set(self.nodes())
+        assert {"migrate", "web", "gateway", "worker", "scheduler"} == set(self.nodes())
         for service in self.nodes().values():
             assert service["read_only"] is True
             assert service["cap_drop"] == ["ALL"]
@@ -184,6 +186,17 @@ class TestCompose:
             assert service["mem_limit"], name
             assert service["pids_limit"] > 0, name
         assert "--requirepass" in services["redis"]["command"]
+
+    def test_gateway_is_behind_the_proxy_and_reaches_servers(self) -> None:
+        gateway, proxy = self.nodes()["gateway"], compose()["services"]["proxy"]
+        assert set(gateway["networks"]) == {"front", "out", "data"}
+        assert proxy["depends_on"]["gateway"] == {"condition": "service_healthy"}
+        [port] = gateway["expose"]
+        assert f"server gateway:{port} " in (DEPLOY / "nginx.conf").read_text()
+
+    def test_each_gateway_has_a_name_that_the_proxy_knows(self) -> None:
+        """Replicas behind one name get a key's requests in turn, whatever the hash."""
+        assert "deploy" not in self.nodes()["gateway"]
 
     def test_web_node_may_have_all_its_threads(self) -> None:
         assert self.nodes()["web"]["pids_limit"] >= threads_of_a_web_node()
@@ -255,21 +268,71 @@ def test_proxy_has_the_limits_of_the_product_and_keeps_the_admin_site_in() -> No
     assert "deny all;" in places["/admin/"]
 
 
+def test_proxy_passes_streams_of_the_gateway_on_as_they_come() -> None:
+    text = (DEPLOY / "nginx.conf").read_text()
+    [place] = re.findall(r"location /mcp \{(.*?)\n    \}", text, flags=re.DOTALL)
+    for line in ("proxy_http_version 1.1;", "proxy_buffering off;", "proxy_read_timeout 3600s;"):
+        assert line in place
+    [upstream] = re.findall(r"upstream toolsearch_gateway \{(.*?)\n\}", text, flags=re.DOTALL)
+    assert "hash $http_authorization consistent;" in upstream
+
+
 def test_proxy_ends_idle_connections_before_the_service_does() -> None:
     """A request on a connection that the other side is ending is lost."""
-    upstream = re.findall(
-        r"upstream toolsearch \{(.*?)\n\}", (DEPLOY / "nginx.conf").read_text(), flags=re.DOTALL
-    )
-    [seconds] = re.findall(r"^\s*keepalive_timeout (\d+)s;", upstream[0], flags=re.MULTILINE)
+    text = (DEPLOY / "nginx.conf").read_text()
+    upstreams = re.findall(r"^upstream \w+ \{(.*?)\n\}", text, flags=re.DOTALL | re.MULTILINE)
+    assert len(upstreams) == 2
+    kept = [re.findall(r"^\s*keepalive_timeout (\d+)s;", one, flags=re.MULTILINE) for one in upstreams]
     patience = read_environment({}).client_timeout_seconds
     idle = min(granian_server.HEADER_TIMEOUT_SECONDS, 2 * patience / PATIENCE_DIVISOR_UNDER_LOAD)
-    assert int(seconds) < idle
+    assert all(int(seconds) < idle for [seconds] in kept)
 
 
-def test_node_check_asks_a_web_node_and_believes_in_a_supervisor() -> None:
-    assert is_well("1", "python manage.py run_node worker ")
-    assert not is_well("1", "python manage.py run_node web --host 0.0.0.0 ")
-    assert not is_well("1", "sh -c sleep ")
+@pytest.fixture
+def answering_port() -> Iterator[int]:
+    """Of a server that says of itself that it is well."""
+
+    class Well(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/healthz" else 404)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", find_free_port()), Well) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+class TestNodeCheck:
+    @pytest.mark.parametrize(
+        ("supervisor", "is_healthy"),
+        [
+            ("python manage.py run_node worker ", True),
+            ("python manage.py run_node scheduler --gateway-port 9 ", True),
+            ("python manage.py run_node web --host 0.0.0.0 ", False),
+            ("python manage.py run_node gateway --host 0.0.0.0 ", False),
+            ("sh -c sleep ", False),
+        ],
+    )
+    def test_believes_in_a_supervisor_where_nothing_can_be_asked(
+        self, supervisor: str, is_healthy: bool
+    ) -> None:
+        assert is_well(supervisor, {"PORT": "1"}) is is_healthy
+
+    def test_asks_each_server_of_the_node(self, answering_port: int) -> None:
+        here, nowhere = str(answering_port), "1"
+        assert is_well("run_node web", {"PORT": here})
+        assert is_well("run_node gateway", {"PORT": nowhere, "TOOLSEARCH_GATEWAY_PORT": here})
+        assert not is_well("run_node web gateway", {"PORT": nowhere, "TOOLSEARCH_GATEWAY_PORT": here})
+        assert not is_well("run_node web gateway", {"PORT": here, "TOOLSEARCH_GATEWAY_PORT": nowhere})
+
+    def test_gateway_is_beside_the_web_server_unless_told(self, answering_port: int) -> None:
+        assert is_well("run_node gateway", {"PORT": str(answering_port - 1)})
 
 
 class TestLock:

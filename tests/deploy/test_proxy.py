@@ -7,10 +7,12 @@ import shutil
 import socket
 import ssl
 import subprocess
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPMessage, HTTPSConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -63,10 +65,13 @@ class Proxy:
 
     def ask(self, path: str, *, body: bytes | None = None, **headers: str) -> Answer:
         """By TLS, for the name that the certificate is for. With a body it is a POST."""
+        return _ask(self.connect(), path, headers, body)
+
+    def connect(self) -> HTTPSConnection:
         connection = HTTPSConnection(HOST, self.tls_port)
         plain = socket.create_connection(("127.0.0.1", self.tls_port), timeout=20)
         connection.sock = self.tls.wrap_socket(plain, server_hostname=HOST)
-        return _ask(connection, path, headers, body)
+        return connection
 
     def ask_plainly(self, path: str) -> Answer:
         return _ask(HTTPConnection("127.0.0.1", self.plain_port, timeout=20), path, {})
@@ -108,12 +113,14 @@ def write_certificate(folder: Path) -> None:
     )
 
 
-def write_settings(folder: Path, node_port: int, proxy: Proxy) -> Path:
+def write_settings(folder: Path, node_port: int, gateway_ports: Sequence[int], proxy: Proxy) -> Path:
     """The example with other places, and with a node that does not answer before the one that does."""
     dead = f"server 127.0.0.1:{find_free_port()} max_fails=1 fail_timeout=2s;"
+    gateways = " ".join(f"server 127.0.0.1:{port};" for port in gateway_ports)
     text = EXAMPLE.read_text()
     for written, here in {
         "server web:8000 ": f"{dead} server 127.0.0.1:{node_port} ",
+        "server gateway:8001 max_fails=1 fail_timeout=2s;": gateways,
         "listen [::]:80;": "",
         "listen [::]:443 ssl http2;": "",
         "listen 80;": f"listen 127.0.0.1:{proxy.plain_port};",
@@ -129,14 +136,15 @@ def write_settings(folder: Path, node_port: int, proxy: Proxy) -> Path:
 
 
 @contextmanager
-def running_proxy(folder: Path, node_port: int) -> Iterator[Proxy]:
+def running_proxy(folder: Path, node_port: int, gateway_ports: Sequence[int]) -> Iterator[Proxy]:
     nginx = shutil.which("nginx") or shutil.which("nginx", path=PATH)
     if nginx is None:
         pytest.skip("nginx is absent")
     write_certificate(folder)
     trusting = ssl.create_default_context(cafile=str(folder / "tls.crt"))
     proxy = Proxy(find_free_port(), find_free_port(), trusting)
-    command = [nginx, "-c", str(write_settings(folder, node_port, proxy)), "-e", str(folder / "early.log")]
+    settings = write_settings(folder, node_port, gateway_ports, proxy)
+    command = [nginx, "-c", str(settings), "-e", str(folder / "early.log")]
     checked = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
@@ -154,9 +162,55 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Instance]:
         yield running
 
 
+class Gateway(ThreadingHTTPServer):
+    """Stands in for a gateway: its answer is a stream whose second event waits for the first to be read."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", find_free_port()), Stream)
+        self.first_was_read = threading.Event()
+        self.paths: list[str] = []
+
+
+class Stream(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Gateway
+
+    def do_POST(self) -> None:
+        self.server.paths.append(self.path)
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        self.send(f"data: {self.server.server_port}\n\n")
+        if "wait" in self.path:
+            assert self.server.first_was_read.wait(timeout=20)
+        self.send("data: done\n\n")
+        self.send("")
+
+    def send(self, text: str) -> None:
+        self.wfile.write(f"{len(text):x}\r\n{text}\r\n".encode())
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
 @pytest.fixture(scope="module")
-def proxy(instance: Instance, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    with running_proxy(tmp_path_factory.mktemp("nginx"), instance.port) as running:
+def gateways() -> Iterator[list[Gateway]]:
+    with ExitStack() as running:
+        made = [running.enter_context(Gateway()) for _ in range(2)]
+        for one in made:
+            threading.Thread(target=one.serve_forever, daemon=True).start()
+            running.callback(one.shutdown)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def proxy(
+    instance: Instance, gateways: list[Gateway], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Proxy]:
+    ports = [one.server_port for one in gateways]
+    with running_proxy(tmp_path_factory.mktemp("nginx"), instance.port, ports) as running:
         wait_for(running.is_well, within_seconds=120, about=instance)
         yield running
 
@@ -200,3 +254,33 @@ def test_body_that_is_too_large_is_a_problem_for_programs(proxy: Proxy, path: st
     assert json.loads(answer.body)["status"] == 413
     assert answer.headers["X-Request-ID"]
     assert proxy.ask(path, body=bytes(size)).status == 401  # which the service says
+
+
+class TestGateway:
+    def test_gets_every_request_of_a_key_and_another_key_s_may_go_elsewhere(self, proxy: Proxy) -> None:
+        answering = {
+            key: {proxy.ask("/mcp", body=b"{}", Authorization=f"Bearer {key}").body for _ in range(4)}
+            for key in map(str, range(24))
+        }
+        assert {len(bodies) for bodies in answering.values()} == {1}
+        assert len(set.union(*answering.values())) == 2
+
+    def test_is_given_path_and_query_as_they_are(self, proxy: Proxy, gateways: list[Gateway]) -> None:
+        assert proxy.ask("/mcp?expose=native", body=b"{}").status == 200
+        assert "/mcp?expose=native" in (path for one in gateways for path in one.paths)
+
+    def test_stream_is_passed_on_as_it_comes(self, proxy: Proxy, gateways: list[Gateway]) -> None:
+        with closing(proxy.connect()) as connection:
+            connection.request("POST", "/mcp?wait", b"{}", headers={"Host": HOST})
+            answer = connection.getresponse()
+            first = answer.readline()
+            assert first.decode().split() in [["data:", str(one.server_port)] for one in gateways]
+            for one in gateways:
+                one.first_was_read.set()
+            assert answer.read() == b"\ndata: done\n\n"
+
+    def test_body_that_is_too_large_is_a_problem_for_programs(self, proxy: Proxy) -> None:
+        assert proxy.ask("/mcp", body=bytes(BODY_BYTES)).status == 200
+        answer = proxy.ask("/mcp", body=bytes(BODY_BYTES + 1))
+        assert (answer.status, answer.headers["Content-Type"]) == (413, "application/problem+json")
+        assert json.loads(answer.body)["status"] == 413

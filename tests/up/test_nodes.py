@@ -30,7 +30,7 @@ def cluster() -> Iterator[Cluster]:
         pytest.skip(f"{', '.join(missing)}: absent")
     with (
         tempfile.TemporaryDirectory(prefix="toolsearch-nodes-") as folder,
-        running_cluster(Path(folder), workers=1) as running,
+        running_cluster(Path(folder), workers=1, gateways=1) as running,
     ):
         running.add("scheduler-2", "scheduler")
         tools = running.folder / "tools.json"
@@ -100,6 +100,21 @@ class TestOneScheduler:
             "from toolsearch_site.monitoring.system import read_system; print(read_system().scheduler)",
         )
         return shown.splitlines()[-1] if shown else ""
+
+
+class TestGateway:
+    def test_answers_on_its_own_port_from_an_index_of_its_own(self, cluster: Cluster) -> None:
+        [node] = cluster.of_role("gateway")
+        wait_for(node.is_gateway_alive, about=f"the gateway: {node.log}")
+        assert (node.data / "index" / "CURRENT").exists()
+        assert node.pid_of("follower") is not None
+        assert node.pid_of("web") is None
+
+    def test_is_started_again_when_it_is_killed(self, cluster: Cluster) -> None:
+        [node] = cluster.of_role("gateway")
+        killed = node.kill_part("gateway")
+        wait_for(lambda: node.pid_of("gateway") not in {None, killed}, about="another gateway")
+        wait_for(node.is_gateway_alive, about=f"the gateway: {node.log}")
 
 
 class TestConnections:
