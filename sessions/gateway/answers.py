@@ -25,10 +25,11 @@ def answer_json(text: str) -> JsonObject:
 
 
 def answer_error(message: str, **details: Any) -> JsonObject:
-    """A tool error. With `details` the model reads text and structured content alike."""
+    """A tool error. Text and structured content say the same."""
     if not details:
         return answer_text(message, is_error=True)
-    return answer_text(message, {"error": message, **details}, is_error=True)
+    lines = [f"{name.replace('_', ' ')}: {value}" for name, value in details.items()]
+    return answer_text("\n".join([message, *lines]), {"error": message, **details}, is_error=True)
 
 
 def count_bytes(value: object) -> int:

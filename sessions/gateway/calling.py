@@ -246,8 +246,8 @@ def _prepare(report: CallReport) -> CallTarget | None:
     try:
         check_arguments(text, report.arguments)
     except InvalidInput as problem:
-        problems = [str(one) for one in problem.errors]
-        raise Refused("The arguments do not fit the tool's input schema.", problems=problems) from None
+        places = "\n".join(f"- {one}" for one in problem.errors)
+        raise Refused(f"The arguments do not fit the tool's input schema:\n{places}") from None
     return target
 
 
