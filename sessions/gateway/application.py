@@ -19,6 +19,7 @@ from catalog.domain.errors import RETRY_AFTER_SECONDS, InvalidInput, ToolSearchE
 from catalog.domain.limits import GATEWAY_BODY_BYTES, GATEWAY_OPEN_STREAMS
 from catalog.domain.rates import TooManyRequests
 from catalog.domain.upstream_calls import PoolLimits
+from catalog.upstream.child_watcher import watch_children_without_threads
 from catalog.upstream.leases import LeasePool
 from sessions.gateway.callers import Caller, admit, read_view
 from sessions.gateway.calling import Calls, CountCall
@@ -144,6 +145,7 @@ class Gateway:
             refusals=self._refusals,
             calls=self.calls,
         )
+        watch_children_without_threads()
         task = asyncio.create_task(housekeeping.run())
         try:
             yield
