@@ -114,6 +114,7 @@ class Connection:
 class Limits:
     """Limits of one listing. `max_total_bytes` counts everything that a server sends.
 
+    `max_features` is how many resources, templates and prompts each: with 0 the server is not asked for any.
     `max_requests` and `max_notifications` are what it may send unasked: a listing needs neither.
     """
 
@@ -123,6 +124,8 @@ class Limits:
     total_timeout_seconds: float = math.inf
     max_pages: int = limits.LISTING_PAGES
     max_tools: int = limits.LISTING_TOOLS
+    max_features: int = limits.LISTING_FEATURES
+    max_features_bytes: int = limits.LISTING_FEATURES_BYTES
     max_definition_bytes: int = limits.DEFINITION_BYTES
     max_total_bytes: int = limits.LISTING_BYTES
     max_requests: int = limits.LISTING_REQUESTS
@@ -212,10 +215,24 @@ class Rejected(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Features:
+    """What a server offers beside its tools, in MCP's wire form, in the server's order.
+
+    `completions` is whether it completes arguments of prompts and templates.
+    """
+
+    resources: tuple[JsonObject, ...] = ()
+    templates: tuple[JsonObject, ...] = ()
+    prompts: tuple[JsonObject, ...] = ()
+    completions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ServerListing:
     """A server's answer. Definitions are in MCP's wire form, in the server's order.
 
-    `masked` are the names of those in which a secret was masked.
+    `masked` are the names of those in which a secret was masked. `features` is None where the server was not
+    asked for any, or they could not be listed.
     """
 
     definitions: tuple[JsonObject, ...]
@@ -227,6 +244,7 @@ class ServerListing:
     instructions: str = ""
     stderr_tail: str = ""
     masked: frozenset[str] = frozenset()
+    features: Features | None = None
 
 
 def resolve(

@@ -1,13 +1,12 @@
-"""Reads every page of `tools/list`, within limits."""
+"""Reads every page of a list, within limits."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import Context
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import anyio
-from mcp import Client
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
@@ -16,8 +15,26 @@ from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
 Streams = AbstractAsyncContextManager[tuple[Any, Any]]  # the SDK gives the pair no public name
 
 
-class ToolSieve:
-    """Takes the tools out of each page before the session sees it.
+class Page(Protocol):
+    """What the SDK makes of an answer to a list's request."""
+
+    @property
+    def next_cursor(self) -> str | None: ...
+
+
+# The SDK's call for one page of a list.
+AskPage = Callable[..., Awaitable[Page]]
+# Methods by the names that their answers have for the lists.
+METHODS = {
+    "tools": "tools/list",
+    "resources": "resources/list",
+    "resourceTemplates": "resources/templates/list",
+    "prompts": "prompts/list",
+}
+
+
+class PageSieve:
+    """Takes the definitions out of each page before the session sees it.
 
     The SDK validates a page as a whole, so one bad definition would cost all the others. It gets an empty
     page instead, and each definition is validated by itself later. Notifications are dropped and requests
@@ -26,7 +43,7 @@ class ToolSieve:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._page: object = None
+        self._pages: dict[str, object] = {}
         self._requests = 0
         self._notifications = 0
         self.failure: UpstreamFailure | None = None  # why the server was cut off
@@ -58,18 +75,18 @@ class ToolSieve:
         async with streams as (incoming, outgoing):
             yield _Strained(incoming, self), outgoing
 
-    def take_out_tools(self, item: SessionMessage | Exception) -> None:
+    def take_out_lists(self, item: SessionMessage | Exception) -> None:
         if not isinstance(item, SessionMessage) or not isinstance(item.message, JSONRPCResponse):
             return
-        if "tools" in item.message.result:
-            self._page = item.message.result["tools"]
-            item.message.result = {**item.message.result, "tools": []}
+        self._pages = {name: item.message.result[name] for name in METHODS if name in item.message.result}
+        if self._pages:
+            item.message.result = {**item.message.result, **{name: [] for name in self._pages}}
 
-    def hand_over(self) -> list[object]:
-        page, self._page = self._page, None
+    def hand_over(self, name: str) -> list[object]:
+        page = self._pages.pop(name, None)
         if not isinstance(page, list):
             raise UpstreamFailure(
-                FailureCode.NOT_MCP, "The server's answer to tools/list holds no list of tools"
+                FailureCode.NOT_MCP, f"The server's answer to {METHODS[name]} holds no list of {name}"
             )
         return page
 
@@ -77,7 +94,7 @@ class ToolSieve:
 class _Strained:
     """A read stream for the SDK's session that passes each message through the sieve."""
 
-    def __init__(self, incoming: Any, sieve: ToolSieve) -> None:
+    def __init__(self, incoming: Any, sieve: PageSieve) -> None:
         self._incoming = incoming
         self._sieve = sieve
 
@@ -90,7 +107,7 @@ class _Strained:
         while True:
             item: SessionMessage | Exception = await self._incoming.receive()
             if self._sieve.lets_pass(item):
-                self._sieve.take_out_tools(item)
+                self._sieve.take_out_lists(item)
                 return item
 
     async def aclose(self) -> None:
@@ -114,19 +131,18 @@ class _Strained:
         await self.aclose()
 
 
-async def read_pages(client: Client, sieve: ToolSieve, limits: Limits) -> list[object]:
-    """All definitions, not validated yet. Raises UpstreamFailure where the pages do not end."""
+async def read_pages(ask: AskPage, sieve: PageSieve, limits: Limits, *, name: str, most: int) -> list[object]:
+    """All definitions, not validated yet; past `most` of them no more pages are asked for.
+
+    Raises UpstreamFailure where the pages do not end.
+    """
     found: list[object] = []
     followed: set[str] = set()
     cursor: str | None = None
     for _ in range(limits.max_pages):
-        cursor = (await client.list_tools(cursor=cursor)).next_cursor
-        found += sieve.hand_over()
-        if len(found) > limits.max_tools:
-            raise UpstreamFailure(
-                FailureCode.TOO_MANY_TOOLS, f"The server lists more than {limits.max_tools} tools"
-            )
-        if not cursor:
+        cursor = (await ask(cursor=cursor)).next_cursor
+        found += sieve.hand_over(name)
+        if len(found) > most or not cursor:
             return found
         if cursor in followed:
             raise UpstreamFailure(
