@@ -56,19 +56,19 @@ def example(value: object) -> ConfigDict:
 class BodyIn(BaseModel):
     """A strict body: every field is known and of its own type.
 
-    `read_only` are fields that only responses have. They are ignored, so that a response can be sent back.
+    `answer_only` are fields that only responses have. They are ignored, so that a response can be sent back.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    read_only: ClassVar[frozenset[str]] = frozenset()
+    answer_only: ClassVar[frozenset[str]] = frozenset()
 
     @model_validator(mode="before")
     @classmethod
-    def _drop_read_only(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or cls.read_only.isdisjoint(given):
+    def _drop_answer_only(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or cls.answer_only.isdisjoint(given):
             return given
-        return {name: value for name, value in given.items() if name not in cls.read_only}
+        return {name: value for name, value in given.items() if name not in cls.answer_only}
 
 
 class NothingIn(BodyIn):

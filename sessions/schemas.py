@@ -49,7 +49,7 @@ class SessionFieldsIn(BodyIn):
 
     _is_state: bool = PrivateAttr(default=False)
 
-    read_only = frozenset(
+    answer_only = frozenset(
         {
             "id",
             "active",
@@ -76,7 +76,7 @@ class SessionFieldsIn(BodyIn):
     def _see_state(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """A body with fields that only a state has is a state sent back."""
         read = handler(given)
-        is_state = isinstance(given, dict) and not SessionFieldsIn.read_only.isdisjoint(given)
+        is_state = isinstance(given, dict) and not SessionFieldsIn.answer_only.isdisjoint(given)
         read._is_state = is_state  # noqa: SLF001  its own
         return read
 
@@ -112,7 +112,7 @@ class SessionIn(SessionFieldsIn):
 class SessionPatchIn(SessionFieldsIn):
     model_config = ConfigDict(json_schema_extra={"example": {"model": "gpt-5.4", "context_window": 400000}})
 
-    read_only = SessionFieldsIn.read_only | {"external_id", "policy"}
+    answer_only = SessionFieldsIn.answer_only | {"external_id", "policy"}
 
 
 class CountsOut(Schema):

@@ -38,7 +38,7 @@ KEY_EXAMPLE: dict[str, Any] = {
 class KeyIn(BodyIn):
     model_config = ConfigDict(json_schema_extra={"example": {"name": "coding-agent", "scope": "agent"}})
 
-    read_only = frozenset({"id", "prefix", "state", "created_at", "last_used_at"})
+    answer_only = frozenset({"id", "prefix", "state", "created_at", "last_used_at"})
 
     name: Annotated[Text, StringConstraints(min_length=1, max_length=100)]
     scope: Choice[Scope] = Scope.AGENT

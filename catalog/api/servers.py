@@ -132,6 +132,7 @@ def make_server_out(found: ServerWithSizes, caller: Caller) -> ServerOut:
         demo=server.demo,
         description=server.description,
         deferLoading=server.defer_loading,
+        keepsNoState=server.keeps_no_state,
         status=server.status,
         tools=found.tools,
         tokens=found.tokens,
@@ -207,6 +208,8 @@ def _store_settings(caller: Caller, server: Server, sent: dict[str, Any]) -> Non
         servers.set_enabled(server=server, enabled=sent["enabled"], actor=actor)
     if sent.get("kind") is not None:
         servers.set_kind(server=server, kind=sent["kind"], actor=actor)
+    if sent.get("keepsNoState") is not None:
+        servers.set_keeps_no_state(server=server, keeps_no_state=sent["keepsNoState"], actor=actor)
     if seconds is not None:
         servers.set_refresh_interval(server=server, seconds=seconds, actor=actor)
 

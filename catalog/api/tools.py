@@ -7,7 +7,8 @@ from ninja import Query, Router
 
 from catalog.access.callers import ADMIN_KEY, ANY_KEY, Caller, caller_of
 from catalog.api.preconditions import precondition_of, send_version
-from catalog.domain.choices import Kind, Loading
+from catalog.domain.choices import Kind, Loading, ReadOnly
+from catalog.domain.definitions import is_read_only
 from catalog.models import Policy
 from catalog.models.tools import State
 from catalog.request_bodies import Text
@@ -44,7 +45,7 @@ def get_tool(request: HttpRequest, response: HttpResponse, name: Text) -> ToolOu
 @router.patch(
     "/tools/{name}",
     operation_id="change_tool",
-    summary="Set a tool's loading, keywords, tags or visibility",
+    summary="Set a tool's loading, keywords, tags, visibility or whether it only reads",
     response=ToolOut,
     auth=ADMIN_KEY,
 )
@@ -61,6 +62,7 @@ def change_tool(request: HttpRequest, response: HttpResponse, name: Text, wanted
         keywords=wanted.keywords,
         hidden=wanted.hidden,
         tags=wanted.tags,
+        read_only=ReadOnly.of(wanted.read_only) if "read_only" in wanted.model_fields_set else None,
         if_unchanged=precondition_of(request),
     )
     wake_workers_on_commit()
@@ -99,6 +101,8 @@ def describe_tool(found: ToolWithDecisions) -> ToolOut:
         inputSchema=tool.input_schema,
         outputSchema=tool.output_schema,
         annotations=tool.annotations,
+        read_only=tool.read_only,
+        is_read_only=is_read_only(tool.read_only, tool.annotations),
         meta=tool.meta,
         size=SizeOut(chars=tool.chars, tokens=tool.tokens),
         loading=Loading(tool.loading),

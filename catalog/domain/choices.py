@@ -70,6 +70,22 @@ class RecordCalls(StrEnum):
     FULL = "full"
 
 
+class ReadOnly(StrEnum):
+    """An admin's mark whether a tool only reads: kept as a truth, or null where the definition says it."""
+
+    INHERIT = "inherit"
+    YES = "yes"
+    NO = "no"
+
+    @classmethod
+    def of(cls, mark: bool | None) -> "ReadOnly":
+        return {None: cls.INHERIT, True: cls.YES, False: cls.NO}[mark]
+
+    @property
+    def mark(self) -> bool | None:
+        return None if self is ReadOnly.INHERIT else self is ReadOnly.YES
+
+
 class Approval(StrEnum):
     """Whether a definition is new, approved, or changed since its approval."""
 

@@ -118,6 +118,7 @@ class Limits:
     """Limits of one listing, or of one connection that is kept.
 
     `max_total_bytes` counts everything that a server sends, `max_message_bytes` one message of it.
+    `max_features` is how many resources, templates and prompts each: with 0 the server is not asked for any.
     `max_requests` and `max_notifications` are what it may send unasked: a listing needs neither.
     """
 
@@ -127,6 +128,8 @@ class Limits:
     total_timeout_seconds: float = math.inf
     max_pages: int = limits.LISTING_PAGES
     max_tools: int = limits.LISTING_TOOLS
+    max_features: int = limits.LISTING_FEATURES
+    max_features_bytes: int = limits.LISTING_FEATURES_BYTES
     max_definition_bytes: int = limits.DEFINITION_BYTES
     max_total_bytes: float = limits.LISTING_BYTES
     max_message_bytes: int = limits.MESSAGE_BYTES
@@ -218,10 +221,24 @@ class Rejected(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Features:
+    """What a server offers beside its tools, in MCP's wire form, in the server's order.
+
+    `completions` is whether it completes arguments of prompts and templates.
+    """
+
+    resources: tuple[JsonObject, ...] = ()
+    templates: tuple[JsonObject, ...] = ()
+    prompts: tuple[JsonObject, ...] = ()
+    completions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ServerListing:
     """A server's answer. Definitions are in MCP's wire form, in the server's order.
 
-    `masked` are the names of those in which a secret was masked.
+    `masked` are the names of those in which a secret was masked. `features` is None where the server was not
+    asked for any, or they could not be listed.
     """
 
     definitions: tuple[JsonObject, ...]
@@ -233,6 +250,7 @@ class ServerListing:
     instructions: str = ""
     stderr_tail: str = ""
     masked: frozenset[str] = frozenset()
+    features: Features | None = None
 
 
 def resolve(

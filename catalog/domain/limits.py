@@ -75,6 +75,8 @@ MARKING_FINDS = 100  # of one kind in one field: beyond, they are not counted
 # What servers and files give (`catalog/upstream/`, `catalog/domain/connection.py`, `dialects/`).
 LISTING_PAGES = 100
 LISTING_TOOLS = 10_000
+LISTING_FEATURES = 1_000  # resources, templates and prompts each
+LISTING_FEATURES_BYTES = 1024 * 1024  # of one server's together: a page of the console reads them
 LISTING_BYTES = 16 * 1024 * 1024  # all that a server sends, noise included
 MESSAGE_BYTES = 16 * 1024 * 1024  # of one message: a result of more is cut off while it comes in
 LISTING_REQUESTS = 100  # that a server makes unasked: a listing needs none

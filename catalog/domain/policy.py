@@ -59,6 +59,8 @@ DEFAULT_THRESHOLDS: Mapping[ThresholdUnit, float] = {
     ThresholdUnit.CONTEXT_PERCENT: 10,
     ThresholdUnit.CONTEXT_USED: 10,
 }
+# What the gateway alone reads: a change of these decides nothing about any tool.
+_GATEWAY_FIELDS = ("exposure", "call_timeout_seconds", "max_result_tokens", "record_calls")
 _PERCENT_UNITS = (ThresholdUnit.CONTEXT_PERCENT, ThresholdUnit.CONTEXT_USED)
 DEFAULT_CONTEXT_WINDOW = 200_000
 DEFAULT_SLUG = "default"  # the policy that is there from the start
@@ -129,6 +131,10 @@ class Policy:
             problems.add(join_place(place, "threshold"), "must be a percentage from 0 to 100")
         problems.raise_if_any()
         return changed
+
+    def decides_as(self, other: "Policy") -> bool:
+        """Whether both decide the same, whatever they are: only fields of the gateway differ, if any."""
+        return replace(other, **{name: getattr(self, name) for name in _GATEWAY_FIELDS}) == self
 
     def to_mapping(self) -> dict[str, object]:
         """Plain JSON values under snake_case names; `session_ttl` in seconds, an unset threshold as null."""

@@ -1,10 +1,12 @@
 """The form that changes many tools."""
 
+from typing import Any
+
 from django import forms
 
 from catalog.console.forms import RefusableForm
-from catalog.domain.choices import Loading
-from catalog.forms.tools import LOADING_WORDS
+from catalog.domain.choices import Loading, ReadOnly
+from catalog.forms.tools import LOADING_WORDS, READ_ONLY_WORDS
 from catalog.services.bulk import BulkEdit
 
 KEEP = ""
@@ -35,11 +37,26 @@ class BulkForm(RefusableForm):
         label="Remove tags", required=False, max_length=1000, widget=forms.TextInput(TEXT)
     )
 
+    read_only = forms.ChoiceField(
+        label="Read-only",
+        required=False,
+        choices=[(KEEP, "No change"), *READ_ONLY_WORDS.items()],
+        help_text="MCP clients may be told to call read-only tools without asking.",
+    )
+
+    def __init__(self, *args: Any, may_mark: bool, **kwargs: Any) -> None:
+        """`may_mark` where the reader may say that tools are read-only."""
+        super().__init__(*args, **kwargs)
+        if not may_mark:
+            del self.fields["read_only"]
+
     def edit(self) -> BulkEdit:
         given = self.cleaned_data
+        mark = given.get("read_only")
         return BulkEdit(
             loading=Loading(given["loading"]) if given["loading"] else None,
             hidden=given["visibility"] == HIDDEN if given["visibility"] else None,
             add_tags=tuple(given["add_tags"].split(",")) if given["add_tags"] else (),
             remove_tags=tuple(given["remove_tags"].split(",")) if given["remove_tags"] else (),
+            read_only=ReadOnly(mark) if mark else None,
         )

@@ -8,7 +8,7 @@ from django import forms
 
 from catalog.console.forms import RefusableForm
 from catalog.console.spans import write_span
-from catalog.domain.choices import Mode, PromptStyle, Quarantine, Ranker
+from catalog.domain.choices import Exposure, Mode, PromptStyle, Quarantine, Ranker, RecordCalls
 from catalog.domain.policy import DEFAULT_CONTEXT_WINDOW, Policy
 from catalog.selectors.policies import GROUPS, UNIT_WORDS, label_of, policy_slugs
 
@@ -24,7 +24,14 @@ QUARANTINE_WORDS = {
     Quarantine.CHANGED: "Tools whose definition changed",
     Quarantine.NEW_AND_CHANGED: "New tools, and those whose definition changed",
 }
-
+EXPOSURE_WORDS = {
+    Exposure.SEARCH: "A few tools that search and call the others",
+    Exposure.NATIVE: "Every tool that the policy shows",
+}
+RECORD_WORDS = {
+    RecordCalls.NAMES: "Names, times and sizes",
+    RecordCalls.FULL: "Arguments and results as well",
+}
 
 GLOB_SYNTAX = (
     "One per line: mcp__github__create_issue, create_issue or github/create_issue;"
@@ -116,6 +123,10 @@ class PolicyForm(RefusableForm):
     unload_after_idle_turns = NumberField("never")
     prompt_style = choice_field(STYLE_WORDS)
     prompt_budget_tokens = NumberField()
+    exposure = choice_field(EXPOSURE_WORDS)
+    call_timeout_seconds = NumberField()
+    max_result_tokens = NumberField()
+    record_calls = choice_field(RECORD_WORDS)
     quarantine = choice_field(QUARANTINE_WORDS)
     max_sessions = NumberField()
     session_ttl = text_field(40)

@@ -82,6 +82,12 @@ class ServerEditForm(RefusableForm):
         choices=[(kind.value, kind.value) for kind in Kind],
         help_text="Part of its tools' names: agents know them by other names after a change.",
     )
+    keeps_no_state = forms.BooleanField(
+        label="Keeps no state",
+        required=False,
+        help_text="Keys may share one connection of the MCP gateway to it: nothing that one agent does there"
+        " may show to another.",
+    )
     url = forms.CharField(
         label="Address",
         max_length=ADDRESS_CHARS,
@@ -117,18 +123,21 @@ class ServerEditForm(RefusableForm):
     timeout_seconds = timeout_field()
 
     def __init__(
-        self, *args: Any, server: Server, entry: ServerEntry | None, may_run_commands: bool, **kwargs: Any
+        self, *args: Any, server: Server, entry: ServerEntry | None, is_admin: bool, **kwargs: Any
     ) -> None:
         """`entry` is the stored one, None where its secrets cannot be decrypted."""
         self._hidden = hide_secrets(entry) if entry else None
         super().__init__(*args, initial=_read_initial(server, entry), **kwargs)
         transport = Transport(server.transport)
-        for_admins = (*COMMAND_FIELDS, "secret_args") if may_run_commands else ()
+        for_admins = (*COMMAND_FIELDS, "secret_args") if is_admin else ()
         offered: dict[Transport, tuple[str, ...]] = {Transport.STDIO: for_admins, Transport.SNAPSHOT: ()}
         self.address_fields: tuple[str, ...] = offered.get(transport, ADDRESS_FIELDS)
         if self.address_fields:
             self.address_fields = (*self.address_fields, "timeout_seconds")
-        for name in set(self.fields) - {"description", "kind", *self.address_fields}:
+        own = {"description", "kind"}
+        if is_admin and transport is not Transport.SNAPSHOT:
+            own.add("keeps_no_state")
+        for name in set(self.fields) - {*own, *self.address_fields}:
             del self.fields[name]
         for name in {"headers", "env"} & set(self.fields):
             field = self.fields[name]
@@ -204,7 +213,11 @@ class ServerEditForm(RefusableForm):
 
 
 def _read_initial(server: Server, entry: ServerEntry | None) -> dict[str, Any]:
-    initial: dict[str, Any] = {"description": server.description, "kind": server.kind}
+    initial: dict[str, Any] = {
+        "description": server.description,
+        "kind": server.kind,
+        "keeps_no_state": server.keeps_no_state,
+    }
     shown = hide_secrets(entry) if entry else None
     if entry is None or shown is None:
         return {**initial, "url": server.url, "command": server.command, "transport": server.transport}

@@ -5,10 +5,15 @@ from collections.abc import Sequence
 from django import forms
 
 from catalog.console.forms import RefusableForm
-from catalog.domain.choices import Loading
+from catalog.domain.choices import Loading, ReadOnly
 from catalog.models import Tool
 
 LOADING_WORDS = {Loading.INHERIT: "Inherit", Loading.ALWAYS: "Always load", Loading.DEFER: "Defer"}
+READ_ONLY_WORDS = {
+    ReadOnly.INHERIT: "As its definition says",
+    ReadOnly.YES: "Read-only",
+    ReadOnly.NO: "Changes things",
+}
 
 
 class ToolSettingsForm(RefusableForm):
@@ -25,11 +30,18 @@ class ToolSettingsForm(RefusableForm):
         widget=forms.TextInput({"autocomplete": "off"}),
     )
     hidden = forms.BooleanField(required=False)
+    # Left out by who may not change it, and by scripts: then it stays.
+    read_only = forms.ChoiceField(required=False, choices=list(READ_ONLY_WORDS.items()))
 
     @classmethod
     def of(cls, tool: Tool, tags: Sequence[str]) -> "ToolSettingsForm":
-        values = {"loading": tool.loading, "hidden": tool.hidden}
+        values = {"loading": tool.loading, "hidden": tool.hidden, "read_only": ReadOnly.of(tool.read_only)}
         return cls(initial={**values, "keywords": ", ".join(tool.keywords), "tags": ", ".join(tags)})
+
+    def read_only_mark(self) -> ReadOnly | None:
+        """None where the form was sent without it."""
+        given = self.cleaned_data["read_only"]
+        return ReadOnly(given) if given else None
 
     def words(self, field: str) -> list[str]:
         """The words between the commas."""

@@ -25,7 +25,7 @@ class ModelIn(BodyIn):
         {"name_pattern": "claude-opus-4-5*", "provider": "anthropic", "hosted_search": True}
     )
 
-    read_only = frozenset({"id", "prices_are_examples"})
+    answer_only = frozenset({"id", "prices_are_examples"})
 
     name_pattern: Name
     provider: Choice[Provider]
@@ -41,7 +41,7 @@ UNSETTABLE = frozenset({"context_window", "input_price", "cached_input_price"})
 class ModelPatchIn(BodyIn):
     model_config = example({"context_window": 200000})
 
-    read_only = frozenset({"id", "prices_are_examples"})
+    answer_only = frozenset({"id", "prices_are_examples"})
 
     name_pattern: Name | None = None
     provider: Choice[Provider] | None = None

@@ -10,7 +10,7 @@ from catalog.request_bodies import BodyIn, example
 
 
 class PolicyOut(Schema):
-    """Every field of the contract's section 5.1; `version` grows with every save."""
+    """Every field of the contract's sections 5.1 and 8; `version` grows with every save."""
 
     model_config = example(
         {"slug": "default", "version": 1, "fields": {"mode": "always", "threshold_unit": "chars"}}

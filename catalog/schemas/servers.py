@@ -24,6 +24,7 @@ SERVER_EXAMPLE: dict[str, Any] = {
     "demo": False,
     "description": "Issues, pull requests and code.",
     "deferLoading": None,
+    "keepsNoState": False,
     "status": "ok",
     "tools": 40,
     "tokens": 9800,
@@ -62,6 +63,9 @@ class ServerOut(Schema):
     demo: bool = Field(description="Whether it came with the demo catalog.")
     description: str
     deferLoading: bool | None  # noqa: N815
+    keepsNoState: bool = Field(  # noqa: N815
+        description="Whether keys may share one connection of the MCP gateway to it."
+    )
     status: Status
     tools: int
     tokens: int
@@ -101,7 +105,7 @@ class ServerFieldsIn(AddressIn):
     `settings` holds the same fields of the address as an answer shows them.
     """
 
-    read_only = frozenset({"address", "demo", "status", "tokens", "last_refreshed_at", "last_error"})
+    answer_only = frozenset({"address", "demo", "status", "tokens", "last_refreshed_at", "last_error"})
 
     description: Annotated[Text, StringConstraints(max_length=DESCRIPTION_CHARS)] | None = Field(
         None, description="One line for prompts."
@@ -109,6 +113,9 @@ class ServerFieldsIn(AddressIn):
     kind: Choice[Kind] | None = Field(None, description="Part of its tools' names. `mcp` where not given.")
     transport: Choice[Transport] | None = None
     deferLoading: bool | None = None  # noqa: N815
+    keepsNoState: bool | None = Field(  # noqa: N815
+        None, description="Whether keys may share one connection of the MCP gateway to it."
+    )
     enabled: bool | None = None
     tools: list[dict[str, Any]] | None = Field(None, description="Definitions, for a snapshot.")
     settings: AddressIn | None = None

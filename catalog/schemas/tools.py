@@ -18,6 +18,8 @@ TOOL_EXAMPLE: dict[str, Any] = {
     "inputSchema": {"type": "object", "properties": {"title": {"type": "string"}}},
     "outputSchema": None,
     "annotations": {"readOnlyHint": False},
+    "read_only": None,
+    "is_read_only": False,
     "meta": {},
     "size": {"chars": 640, "tokens": 160},
     "loading": "inherit",
@@ -50,6 +52,10 @@ class ToolOut(Schema):
     inputSchema: dict[str, Any]  # noqa: N815  MCP's names
     outputSchema: dict[str, Any] | None  # noqa: N815
     annotations: dict[str, Any]
+    read_only: bool | None = Field(description="An admin's mark; null where the definition says it.")
+    is_read_only: bool = Field(
+        description="What is in force: the mark, else the definition's `readOnlyHint`."
+    )
     meta: dict[str, Any]
     size: SizeOut
     loading: Loading
@@ -80,11 +86,14 @@ class ToolQuery(Schema):
 class ToolIn(BodyIn):
     """Fields that are left out stay."""
 
-    model_config = example({"loading": "always", "keywords": ["bug report"], "tags": ["triage"]})
+    model_config = example(
+        {"loading": "always", "keywords": ["bug report"], "tags": ["triage"], "read_only": True}
+    )
 
-    read_only = frozenset(ToolOut.model_fields) - {"loading", "keywords", "tags"}
+    answer_only = frozenset(ToolOut.model_fields) - {"loading", "keywords", "tags", "read_only"}
 
     loading: Choice[Loading] | None = None
     keywords: list[Text] | None = None
     hidden: bool | None = None
     tags: list[Text] | None = Field(None, description="All of them: one left out is taken off.")
+    read_only: bool | None = Field(None, description="Null: what the definition says.")

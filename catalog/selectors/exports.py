@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from catalog.domain.definitions import is_read_only
 from catalog.models import Decision, ToolTag
 from catalog.selectors.tools import ToolFilter, sorted_tools
 
@@ -15,6 +16,8 @@ _FIELDS = (
     "chars",
     "loading",
     "hidden",
+    "annotations",
+    "read_only",
     "gone_at",
     "server__name",
     "server__demo",
@@ -38,6 +41,7 @@ class ExportRow:
     reason: str
     tags: tuple[str, ...]
     demo: bool
+    is_read_only: bool
 
 
 def export_rows(wanted: ToolFilter) -> Iterator[ExportRow]:
@@ -67,4 +71,5 @@ def export_rows(wanted: ToolFilter) -> Iterator[ExportRow]:
             reason=reason,
             tags=tuple(tags.get(tool.pk, ())),
             demo=tool.server.demo,
+            is_read_only=is_read_only(tool.read_only, tool.annotations),
         )

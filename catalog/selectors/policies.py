@@ -34,6 +34,9 @@ LABELS = {
     "max_loaded_tools": "Most loaded tools",
     "prompt_budget_tokens": "Prompt budget, in tokens",
     "session_ttl": "Session lifetime",
+    "call_timeout_seconds": "Call timeout, in seconds",
+    "max_result_tokens": "Longest result, in tokens",
+    "record_calls": "Record of calls",
 }
 # Each group: its heading, then each field's name and what it does in one line.
 GROUPS = (
@@ -79,6 +82,19 @@ GROUPS = (
         (
             ("prompt_style", "What the system prompt says about deferred tools."),
             ("prompt_budget_tokens", "The prompt is shortened until it fits into this many tokens."),
+        ),
+    ),
+    (
+        "MCP gateway",
+        (
+            ("exposure", "What MCP clients are listed; every visible tool can be called by name either way."),
+            ("call_timeout_seconds", "A call that takes longer is ended."),
+            ("max_result_tokens", "A longer result is cut, and agents read on; 0 is no limit."),
+            (
+                "record_calls",
+                "What is kept of each call; arguments and results may hold what agents work on, so only an"
+                " admin may change this.",
+            ),
         ),
     ),
     (

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from catalog.access import actors
 from catalog.access.roles import Role
-from catalog.domain.choices import Loading
+from catalog.domain.choices import Loading, ReadOnly
 from catalog.models import Change, Tool, ToolTag
 from catalog.models.changes import Action, Subject
 from catalog.services import changes, decisions
@@ -21,7 +21,7 @@ from catalog.services.tools import mark_facts_changed
 
 BATCH_IDS = 2000
 YES, NO = "yes", "no"
-LOADING, HIDDEN, TAG = "loading", "hidden", "tag "
+LOADING, HIDDEN, READ_ONLY, TAG = "loading", "hidden", "read_only", "tag "
 
 # Ids of tools by the value a field of theirs has or gets.
 IdsByValue = Mapping[str, Sequence[int]]
@@ -35,6 +35,7 @@ class BulkEdit:
     hidden: bool | None = None
     add_tags: tuple[str, ...] = ()
     remove_tags: tuple[str, ...] = ()
+    read_only: ReadOnly | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -42,14 +43,14 @@ class BulkEdit:
 
     @property
     def flips_tools(self) -> bool:
-        """False for tags, which decide nothing."""
+        """False for tags and marks, which decide nothing."""
         return self.loading is not None or self.hidden is not None
 
 
 @lock_catalog()
 def change_tools(*, tool_ids: Sequence[int], edit: BulkEdit, actor: actors.Actor) -> Change | None:
     """None where no tool changes. Raises InvalidInput for an invalid tag."""
-    actors.require(actor, Role.EDITOR)
+    actors.require(actor, Role.EDITOR if edit.read_only is None else Role.ADMIN)
     wanted = {field: {value: tool_ids} for field, value in _fields_of(edit).items()}
     return _assign(wanted, actor)
 
@@ -57,7 +58,7 @@ def change_tools(*, tool_ids: Sequence[int], edit: BulkEdit, actor: actors.Actor
 @lock_catalog()
 def restore_tools(*, change: Change, actor: actors.Actor) -> Change | None:
     """Undo a bulk change, except on tools that were changed since."""
-    actors.require(actor, Role.EDITOR)
+    actors.require(actor, Role.ADMIN if READ_ONLY in change.before else Role.EDITOR)
     wanted: dict[str, IdsByValue] = {}
     for field, values in change.before.items():
         set_then = {tool_id: value for value, ids in change.after[field].items() for tool_id in ids}
@@ -78,6 +79,8 @@ def _fields_of(edit: BulkEdit) -> dict[str, str]:
         fields[LOADING] = str(edit.loading)
     if edit.hidden is not None:
         fields[HIDDEN] = YES if edit.hidden else NO
+    if edit.read_only is not None:
+        fields[READ_ONLY] = str(edit.read_only)
     return fields
 
 
@@ -90,7 +93,7 @@ def _assign(wanted: Mapping[str, IdsByValue], actor: actors.Actor) -> Change | N
     touched = {tool_id for values in after.values() for ids in values.values() for tool_id in ids}
     if not touched:
         return None
-    if LOADING in after or HIDDEN in after:
+    if not after.keys().isdisjoint((LOADING, HIDDEN, READ_ONLY)):
         for batch in batches(sorted(touched), BATCH_IDS):
             mark_facts_changed(Tool.objects.filter(pk__in=batch))
         decisions.request_decisions()
@@ -125,6 +128,9 @@ def _read(field: str, ids: Iterable[int]) -> dict[int, str]:
             found |= dict(rows.values_list("pk", "loading"))
         elif field == HIDDEN:
             found |= {pk: YES if hidden else NO for pk, hidden in rows.values_list("pk", "hidden")}
+        elif field == READ_ONLY:
+            marks = rows.values_list("pk", "read_only")
+            found |= {pk: str(ReadOnly.of(mark)) for pk, mark in marks}
         else:
             found |= dict.fromkeys(rows.values_list("pk", flat=True), NO)
             tagged = ToolTag.objects.filter(tool__in=batch, name=field.removeprefix(TAG))
@@ -140,6 +146,8 @@ def _write(field: str, value: str, ids: Iterable[int]) -> None:
             rows.update(loading=value)
         elif field == HIDDEN:
             rows.update(hidden=value == YES)
+        elif field == READ_ONLY:
+            rows.update(read_only=ReadOnly(value).mark)
         elif value == YES:
             ToolTag.objects.bulk_create(ToolTag(tool_id=tool_id, name=tag) for tool_id in batch)
         else:

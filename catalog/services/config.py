@@ -102,9 +102,11 @@ def edit_server(
     description: str,
     kind: Kind,
     actor: actors.Actor,
+    keeps_no_state: bool | None = None,
     if_unchanged: edits.Precondition | None = None,
 ) -> bool:
-    """Change what was given of a server; `given` is None where its address stays.
+    """Change what was given of a server; `given` is None where its address stays,
+    `keeps_no_state` where that does.
 
     True where the server is asked for its tools again. Raises OutdatedEdit where the precondition does not
     hold, InvalidInput and NotAllowed as an import does.
@@ -113,6 +115,8 @@ def edit_server(
     row = Server.objects.select_for_update().get(pk=server.pk)
     description = " ".join(description.split())
     wanted: dict[str, object] = {"description": description, "kind": str(kind)}
+    if keeps_no_state is not None:
+        wanted["keepsNoState"] = keeps_no_state
     try:
         merged = merge_server(given=given, actor=actor) if given else None
     except InvalidInput:
@@ -129,6 +133,8 @@ def edit_server(
         servers.store_entry(entry=merged, actor=actor)
     servers.set_kind(server=row, kind=kind, actor=actor)
     servers.set_description(server=row, description=description, actor=actor)
+    if keeps_no_state is not None:
+        servers.set_keeps_no_state(server=row, keeps_no_state=keeps_no_state, actor=actor)
     return is_moved and row.enabled
 
 

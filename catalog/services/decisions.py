@@ -60,6 +60,16 @@ def request_new_lists() -> None:
     request_decisions()
 
 
+def keep_decisions(policy: Policy) -> None:
+    """Have the decisions of the policy's version before count for this one, which decides the same.
+
+    Call inside the transaction that saves the policy. Where they had not caught up, they do so as always.
+    """
+    lists = DecidedList.objects.filter(policy=policy, policy_version=policy.version - 1)
+    if not lists.update(policy_version=policy.version):
+        request_decisions()
+
+
 def request_all_anew() -> None:
     """Have every policy decide all of its tools again, after a change of what tools count for.
 

@@ -23,6 +23,7 @@ from catalog.models.changes import Subject
 from catalog.selectors.facts import read_policy
 from catalog.services import edits, servers
 
+_KEYS = {"defer_loading": "deferLoading", "keeps_no_state": "keepsNoState"}
 ADMINS_ONLY = "a server that runs a command can be added by admins only"
 
 # A value for a placeholder or variable of one server: by the server's name and the placeholder's.
@@ -274,7 +275,7 @@ def _tell_update(entry: ServerEntry, before: ServerEntry | None, *, is_replaced:
     if is_replaced:
         return "gets another command or address; its stored secrets are dropped, and this cannot be undone"
     names = (one.name for one in fields(entry) if getattr(entry, one.name) != getattr(before, one.name))
-    return f"changes {', '.join('deferLoading' if name == 'defer_loading' else name for name in names)}"
+    return f"changes {', '.join(_KEYS.get(name, name) for name in names)}"
 
 
 def _find_missing(entry: ServerEntry, actor: actors.Actor) -> tuple[str, ...]:
@@ -349,7 +350,14 @@ def fill_defaults(entry: ServerEntry, known: Server | None) -> ServerEntry:
     kind = entry.kind or (Kind(known.kind) if known else Kind.MCP)
     was_enabled = known.enabled if known else True
     enabled = was_enabled if entry.enabled is None else entry.enabled
-    return replace(entry, kind=kind, enabled=enabled, demo=known.demo if known else entry.demo)
+    has_no_state = known.keeps_no_state if known else False
+    return replace(
+        entry,
+        kind=kind,
+        enabled=enabled,
+        keeps_no_state=has_no_state if entry.keeps_no_state is None else entry.keeps_no_state,
+        demo=known.demo if known else entry.demo,
+    )
 
 
 def keep_stored_secrets(

@@ -1,6 +1,6 @@
 """Creates, changes and deletes policies. Every save keeps the version before it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
 from django.db import transaction
@@ -18,22 +18,38 @@ from catalog.selectors.review import quarantines_in_force
 from catalog.services import approvals, changes, decisions, edits
 from catalog.services.catalog_lock import lock_catalog
 
-QUARANTINE = "quarantine"
+# Fields that only an admin may change, and why.
+FOR_ADMINS = {
+    "quarantine": "quarantine guards what admins approve: only an admin may change it",
+    "record_calls": "full records keep what agents send and get: only an admin may change this",
+}
 _FIELD_NAMES = tuple(field.name for field in fields(domain.Policy))
+
+
+class FieldForAdmins(NotAllowed):
+    """A change of a field that only an admin may make; `field` names it."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(FOR_ADMINS[field])
+        self.field = field
 
 
 @lock_catalog()
 def create_policy(*, wanted: Mapping[str, object], actor: actors.Actor) -> Policy:
-    """Make a policy; fields left out take their defaults. Raises Conflict when the slug is taken."""
+    """Make a policy; fields left out take their defaults. Raises Conflict when the slug is taken, and
+    FieldForAdmins where somebody of less than an admin's role wants full records.
+    """
     actors.require(actor, Role.EDITOR)
     if "slug" not in wanted:
         raise InvalidInput.at("policy.slug", "is missing")
     made = domain.Policy.from_mapping(wanted)
     if Policy.objects.filter(slug=made.slug).exists():
         raise Conflict(f"there is a policy {made.slug} already")
+    _require_admin(actor, ["record_calls"] if made.record_calls is domain.RecordCalls.FULL else [])
     row = Policy(slug=made.slug)
     _trust_known(made)
     _save(row, made, actor)
+    decisions.request_decisions()
     changes.record_change(
         actor=actor, subject=Subject.POLICY, name=row.slug, action=Action.CREATED, after=made.to_mapping()
     )
@@ -50,9 +66,9 @@ def change_policy(
 ) -> Change | None:
     """Change the fields given, in camelCase or snake_case. None when all of them had that value already.
 
-    Raises InvalidInput with every mistake, and changes nothing then; NotAllowed where a reader of less than
-    an admin's role changes the quarantine, which guards what admins approve; OutdatedEdit where the
-    precondition does not hold.
+    Raises InvalidInput with every mistake, and changes nothing then; FieldForAdmins where somebody of less
+    than an admin's role changes one of these; OutdatedEdit where the precondition does not hold. What only
+    the gateway reads is in force at once, and no tool is decided anew.
     """
     actors.require(actor, Role.EDITOR)
     row = Policy.objects.select_for_update().get(pk=policy.pk)
@@ -63,12 +79,16 @@ def change_policy(
         raise InvalidInput.at("policy.slug", "cannot be changed: agents know the policy by it")
     if after == before:
         return None
+    _require_admin(actor, [name for name in FOR_ADMINS if getattr(after, name) != getattr(before, name)])
     if after.quarantine is not before.quarantine:
-        _require_admin(actor)
         _trust_known(after)
     _keep_first_version(row, before)
     row.version += 1
     _save(row, after, actor)
+    if after.decides_as(before):
+        decisions.keep_decisions(row)
+    else:
+        decisions.request_decisions()
     return changes.record_change(
         actor=actor,
         subject=Subject.POLICY,
@@ -114,9 +134,10 @@ def _edit_row(row: Policy, policy: domain.Policy) -> edits.EditedRow:
     return edits.EditedRow(Subject.POLICY, row.slug, present=fields, shown=fields)
 
 
-def _require_admin(actor: actors.Actor) -> None:
-    if actor.role < Role.ADMIN:
-        raise NotAllowed("quarantine guards what admins approve: only an admin may change it")
+def _require_admin(actor: actors.Actor, changed: Iterable[str]) -> None:
+    for field in changed:
+        if actor.role < Role.ADMIN:
+            raise FieldForAdmins(field)
 
 
 def _trust_known(wanted: domain.Policy) -> None:
@@ -132,7 +153,6 @@ def _save(row: Policy, wanted: domain.Policy, actor: actors.Actor) -> None:
         setattr(row, name, list(value) if isinstance(value, tuple) else value)
     row.save()
     _keep_version(row, wanted, actor.label)
-    decisions.request_decisions()
 
 
 def _keep_first_version(row: Policy, fields_before: domain.Policy) -> None:

@@ -144,7 +144,7 @@ def _unused(tools: ToolQuerySet) -> ToolQuerySet:
     """Tools on which nobody has set anything and about which nobody has decided anything, or will: a list
     that does not follow the catalog that far may be about to get a decision from before the tool was gone.
     """
-    plain = tools.filter(loading=Loading.INHERIT, hidden=False, keywords=[], approved_at=None)
+    plain = tools.filter(loading=Loading.INHERIT, hidden=False, keywords=[], read_only=None, approved_at=None)
     return plain.exclude(
         Exists(ToolTag.objects.filter(tool=OuterRef("pk")))
         | Exists(Decision.objects.filter(tool=OuterRef("pk")))

@@ -47,6 +47,7 @@ def read_entry(server: Server) -> ServerEntry:
         defer_loading=server.defer_loading,
         kind=Kind(server.kind),
         enabled=server.enabled,
+        keeps_no_state=server.keeps_no_state,
         demo=server.demo,
     )
 
@@ -81,12 +82,16 @@ def find_refused_names(names: Iterable[str]) -> dict[str, str]:
 def check_entry(*, entry: ServerEntry, server: Server | None, actor: actors.Actor) -> None:
     """Checks permissions. A command runs on our machine: only admins may add or change one, and only allowed
     ones; a stored one may stay, since the worker checks again before it runs it. A reference reads our
-    environment: only admins may add or change one, to an allowed variable.
+    environment: only admins may add or change one, to an allowed variable. Of a server that keeps no state
+    agents share a connection: that is for admins to say.
     """
     actors.require(actor, Role.EDITOR)
     stored = try_read_entry(server) if server else None
     _check_references(entry, stored, actor)
     place = join_place("mcpServers", entry.name)
+    was_stateless = server is not None and server.keeps_no_state
+    if entry.keeps_no_state not in (None, was_stateless) and actor.role < Role.ADMIN:
+        raise InvalidInput.at(f"{place}.keepsNoState", "can be changed by admins only")
     if entry.transport != Transport.STDIO:
         is_command = server is not None and server.transport == Transport.STDIO
         if is_command and actor.role < Role.ADMIN:
@@ -149,6 +154,8 @@ def store_entry(*, entry: ServerEntry, actor: actors.Actor, is_recorded: bool = 
         )
     connections.write_connection(server, connection)
     server.defer_loading = entry.defer_loading
+    if entry.keeps_no_state is not None:
+        server.keeps_no_state = entry.keeps_no_state
     server.next_refresh_at = timezone.now()
     server.save()
     mark_facts_changed(server.tools.all())
@@ -255,6 +262,21 @@ def set_enabled(*, server: Server, enabled: bool, actor: actors.Actor) -> Change
 
 
 @lock_catalog()
+def set_keeps_no_state(*, server: Server, keeps_no_state: bool, actor: actors.Actor) -> Change | None:
+    """Whether keys may share one connection of the gateway to the server: what one agent leaves behind there
+    would reach the others, so that is for admins to say. None where it is so already.
+    """
+    actors.require(actor, Role.EDITOR)
+    row = Server.objects.select_for_update().get(pk=server.pk)
+    if row.keeps_no_state == keeps_no_state:
+        return None
+    actors.require(actor, Role.ADMIN)
+    row.keeps_no_state = keeps_no_state
+    row.save(update_fields=["keeps_no_state", "updated_at"])
+    return _record(row, actor, {"keepsNoState": not keeps_no_state}, {"keepsNoState": keeps_no_state})
+
+
+@lock_catalog()
 def set_kind(*, server: Server, kind: Kind, actor: actors.Actor) -> Change | None:
     """Make the server of another kind. Its tools get the names of that kind, as if they were new under it.
 
@@ -352,6 +374,7 @@ def _edit_row(server: Server) -> edits.EditedRow:
         "enabled": server.enabled,
         "deferLoading": server.defer_loading,
         "refreshIntervalSeconds": server.refresh_interval_seconds,
+        "keepsNoState": server.keeps_no_state,
     }
     secrets: dict[str, object] = {"secrets": str(server.sealed)}
     if entry is not None:
@@ -384,8 +407,10 @@ def _describe_rest(entry: ServerEntry | None) -> dict[str, object]:
 
 
 def describe_kind(server: Server) -> dict[str, object]:
-    """The unusual fields of a server: that it is disabled, or not of kind `mcp`."""
+    """The unusual fields of a server: that it is disabled, keeps no state, or is not of kind `mcp`."""
     described: dict[str, object] = {} if server.kind == Kind.MCP else {"kind": str(server.kind)}
+    if server.keeps_no_state:
+        described["keepsNoState"] = True
     return described if server.enabled else {**described, "enabled": False}
 
 

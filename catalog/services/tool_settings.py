@@ -1,10 +1,10 @@
-"""An editor's settings of a tool, which a refresh never changes."""
+"""What people set on a tool, which a refresh never changes."""
 
 from collections.abc import Sequence
 
 from catalog.access import actors
 from catalog.access.roles import Role
-from catalog.domain.choices import Loading
+from catalog.domain.choices import Loading, ReadOnly
 from catalog.domain.errors import InvalidInput
 from catalog.models import Change, Tool
 from catalog.models.changes import Subject
@@ -13,8 +13,10 @@ from catalog.services.catalog_lock import lock_catalog
 from catalog.services.tags import clean_tags, set_tags, tags_of
 from catalog.services.tools import mark_changed, mark_facts_changed
 
+READ_ONLY = "read_only"
 MAX_KEYWORDS = 50
 MAX_KEYWORD_CHARS = 60
+_COLUMNS = ("loading", "keywords", "hidden", READ_ONLY)
 
 
 @lock_catalog()
@@ -26,11 +28,13 @@ def change_tool(
     keywords: Sequence[str] | None = None,
     hidden: bool | None = None,
     tags: Sequence[str] | None = None,
+    read_only: ReadOnly | None = None,
     if_unchanged: edits.Precondition | None = None,
 ) -> Change | None:
     """Change what is given and leave the rest. A change that changes nothing leaves no record: None.
 
-    Raises OutdatedEdit where the precondition does not hold.
+    Raises OutdatedEdit where the precondition does not hold, and NotAllowed where somebody of less than an
+    admin's role changes `read_only`: what agents may call without being asked depends on it.
     """
     actors.require(actor, Role.EDITOR)
     row = Tool.objects.select_for_update().get(pk=tool.pk)
@@ -42,19 +46,23 @@ def change_tool(
         "tags": None if tags is None else sorted(clean_tags(tags)),
     }
     wanted = {field: value for field, value in given.items() if value is not None}
+    if read_only is not None:
+        wanted[READ_ONLY] = read_only.mark
     edits.require_current(
         edits.EditedRow(Subject.TOOL, row.qualified_name, present=before, shown=before, pk=row.pk),
         if_unchanged,
         wanted=wanted,
     )
-    for field in ("loading", "keywords", "hidden"):
+    for field in _COLUMNS:
         setattr(row, field, wanted.get(field, before[field]))
     if tags is not None:
         set_tags(row, clean_tags(tags))
     after = settings_of(row)
     if after == before:
         return None
-    row.save(update_fields=["loading", "keywords", "hidden"])
+    if after[READ_ONLY] != before[READ_ONLY]:
+        actors.require(actor, Role.ADMIN)
+    row.save(update_fields=_COLUMNS)
     _tell_followers(row, {field for field in after if after[field] != before[field]})
     return changes.record_change(
         actor=actor, subject=Subject.TOOL, name=row.qualified_name, before=before, after=after
@@ -88,6 +96,7 @@ def _describe(tool: Tool, tags: Sequence[str]) -> dict[str, object]:
         "keywords": list(tool.keywords),
         "hidden": tool.hidden,
         "tags": sorted(tags),
+        READ_ONLY: tool.read_only,
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from catalog.access import actors
 from catalog.access.roles import Role
-from catalog.domain.choices import Kind, Loading
+from catalog.domain.choices import Kind, Loading, ReadOnly
 from catalog.domain.errors import Conflict, InvalidInput
 from catalog.models import Change, Policy, Server
 from catalog.models.changes import Action, Subject
@@ -22,7 +22,10 @@ from catalog.services import (
     tool_settings,
 )
 from catalog.services.catalog_lock import lock_catalog
+from catalog.services.tool_settings import READ_ONLY
 
+# Fields of policies, tools and servers that only an admin may change.
+_FOR_ADMINS = frozenset({*policies.FOR_ADMINS, READ_ONLY, "keepsNoState"})
 Undo = Callable[[Change, actors.Actor], str]
 
 
@@ -53,7 +56,7 @@ def undo_change(*, change: Change, actor: actors.Actor) -> str:
 def _least_role(change: Change) -> Role:
     """The role that the original change required."""
     is_admins = change.subject == Subject.MODEL or approval_records.is_approval(change)
-    return Role.ADMIN if is_admins or policies.QUARANTINE in change.before else Role.EDITOR
+    return Role.EDITOR if not is_admins and _FOR_ADMINS.isdisjoint(change.before) else Role.ADMIN
 
 
 def _find_undo(change: Change) -> Undo | None:
@@ -92,6 +95,7 @@ def _undo_server(change: Change, actor: actors.Actor) -> str:
         "kind": str(server.kind),
         "description": server.description,
         "refreshIntervalSeconds": server.refresh_interval_seconds,
+        "keepsNoState": server.keeps_no_state,
     }
     _require_unchanged(change, present)
     before = change.before
@@ -105,6 +109,8 @@ def _undo_server(change: Change, actor: actors.Actor) -> str:
         servers.set_description(server=server, description=before["description"], actor=actor)
     if "refreshIntervalSeconds" in before:
         servers.set_refresh_interval(server=server, seconds=before["refreshIntervalSeconds"], actor=actor)
+    if "keepsNoState" in before:
+        servers.set_keeps_no_state(server=server, keeps_no_state=before["keepsNoState"], actor=actor)
     return change.name
 
 
@@ -121,6 +127,7 @@ def _undo_tool(change: Change, actor: actors.Actor) -> str:
         keywords=before.get("keywords"),
         hidden=before.get("hidden"),
         tags=before.get("tags"),
+        read_only=ReadOnly.of(before[READ_ONLY]) if READ_ONLY in before else None,
     )
     return change.name
 
@@ -177,8 +184,10 @@ def _require_unchanged(change: Change, present: Mapping[str, object]) -> None:
 _UNDOS: tuple[tuple[Subject, frozenset[str], Undo], ...] = (
     (
         Subject.SERVER,
-        frozenset({"deferLoading", "enabled", "kind", "description", "refreshIntervalSeconds"}),
+        frozenset(
+            {"deferLoading", "enabled", "kind", "description", "refreshIntervalSeconds", "keepsNoState"}
+        ),
         _undo_server,
     ),
-    (Subject.TOOL, frozenset({"loading", "keywords", "hidden", "tags"}), _undo_tool),
+    (Subject.TOOL, frozenset({"loading", "keywords", "hidden", "tags", READ_ONLY}), _undo_tool),
 )

@@ -1,20 +1,23 @@
-"""Lists a server's tools: connects, reads every page, disconnects, and validates the result."""
+"""Lists what a server offers: connects, reads every page, disconnects, and validates the result."""
 
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
 from mcp import Client, MCPError
-from mcp_types import METHOD_NOT_FOUND, Implementation
+from mcp.client import ClientRequestContext
+from mcp_types import METHOD_NOT_FOUND, ElicitRequestParams, ElicitResult, Implementation
 
 from catalog.domain.choices import Transport
 from catalog.domain.connection import (
     Connection,
     FailureCode,
+    Features,
     Limits,
+    Rejected,
     Rules,
     ServerListing,
     UpstreamFailure,
@@ -23,18 +26,29 @@ from catalog.domain.connection import (
 from catalog.domain.references import names_of
 from catalog.upstream.definitions import mask_and_judge
 from catalog.upstream.failures import Link, explain_failure, explain_timeout
+from catalog.upstream.features import Listed, judge_features
 from catalog.upstream.guard import Resolver, resolve_host
 from catalog.upstream.http import HttpLink
 from catalog.upstream.launch import prepare_launch
 from catalog.upstream.masking import present, secrets_in_texts, secrets_of
-from catalog.upstream.pages import ToolSieve, read_pages
+from catalog.upstream.pages import METHODS, AskPage, PageSieve, read_pages
 from catalog.upstream.stdio import StdioLink
 
 OURSELVES = Implementation(name="toolsearch", version="1")
 LONGEST_MESSAGE = 500
 LONGEST_INSTRUCTIONS = 20_000
+LOST = UpstreamFailure(FailureCode.DISCONNECTED, "The connection ended")
 
-_Heard = tuple[list[object], ServerListing]
+UNREAD = "could not be listed, and what was listed before stays"
+
+
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """A server's tools, and what else it offers or why that could not be listed."""
+
+    tools: list[object]
+    introduction: ServerListing
+    features: Listed | UpstreamFailure | None
 
 
 def list_tools(
@@ -45,7 +59,9 @@ def list_tools(
     environment: Mapping[str, str] | None = None,
     resolver: Resolver = resolve_host,
 ) -> ServerListing:
-    """Ask a server for all its tools. Blocks for at most the limits' seconds and a few to clean up.
+    """Ask a server for all its tools, and for what else it offers, without which the listing still succeeds.
+
+    Blocks for at most the limits' seconds and a few to clean up.
 
     `${VAR}` references are filled in from `environment`, by default this process's own. Raises
     UpstreamFailure for every kind of failure. Nothing the server started is left running, and no secret value
@@ -60,16 +76,25 @@ def list_tools(
     tail = tidy(stderr).encode()[-limits.stderr_tail_bytes :].decode(errors="ignore")
     if isinstance(outcome, UpstreamFailure):
         raise UpstreamFailure(outcome.code, tidy(outcome.message)[:LONGEST_MESSAGE], stderr_tail=tail)
-    found, introduction = outcome
     secrets = secrets_in_texts(resolved)
-    definitions, rejected, masked = mask_and_judge(found, limits, secrets=secrets)
+    definitions, rejected, masked = mask_and_judge(outcome.tools, limits, secrets=secrets)
+    features, left_out = _judge_features(outcome.features, limits, secrets)
     return replace(
-        _tidy_introduction(introduction, secrets),
+        _tidy_introduction(outcome.introduction, secrets),
         definitions=definitions,
-        rejected=tuple(one._replace(why=tidy(one.why)[:LONGEST_MESSAGE]) for one in rejected),
+        rejected=tuple(one._replace(why=tidy(one.why)[:LONGEST_MESSAGE]) for one in (*rejected, *left_out)),
         stderr_tail=tail,
         masked=masked,
+        features=features,
     )
+
+
+def _judge_features(
+    listed: Listed | UpstreamFailure | None, limits: Limits, secrets: Sequence[str]
+) -> tuple[Features | None, tuple[Rejected, ...]]:
+    if isinstance(listed, UpstreamFailure):
+        return None, (Rejected("resources and prompts", f"{UNREAD}: {listed.message}"),)
+    return judge_features(listed, limits, secrets=secrets) if listed else (None, ())
 
 
 def _tidy_introduction(introduction: ServerListing, secrets: Sequence[str]) -> ServerListing:
@@ -124,7 +149,7 @@ async def _ask(
 
 async def _converse(link: Link, limits: Limits, mode: str, ends_at: float) -> _Heard | UpstreamFailure:
     """`ends_at` is when the whole listing has to be over, whatever is left of the other limits."""
-    sieve = ToolSieve(limits)
+    sieve = PageSieve(limits)
     heard: _Heard | None = None
     failure: UpstreamFailure | None = None
     timeout_seconds, is_listing = _limit(limits.connect_timeout_seconds, ends_at), False
@@ -133,8 +158,13 @@ async def _converse(link: Link, limits: Limits, mode: str, ends_at: float) -> _H
             client = Client(sieve.strain(link.connect()), mode=mode, cache=None, client_info=OURSELVES)
             async with client:
                 timeout_seconds, is_listing = _limit(limits.list_timeout_seconds, ends_at), True
-                scope.deadline = anyio.current_time() + timeout_seconds
-                heard = await _read_tools(client, sieve, limits), _read_introduction(client)
+                list_ends_at = scope.deadline = anyio.current_time() + timeout_seconds
+                _declare_elicitation(client)
+                tools = await _read_tools(client, sieve, limits)
+                heard = _Heard(tools, _read_introduction(client), LOST)
+                scope.deadline = list_ends_at + limits.close_timeout_seconds
+                features = await _read_features(client, sieve, limits, link, ends_at=list_ends_at)
+                heard = replace(heard, features=features)
                 scope.deadline = anyio.current_time() + limits.close_timeout_seconds
         except Exception as error:
             failure = sieve.failure or explain_failure(error, link, is_listing=is_listing)
@@ -147,11 +177,62 @@ def _limit(seconds: float, ends_at: float) -> float:
     return max(0.0, min(seconds, ends_at - anyio.current_time()))
 
 
-async def _read_tools(client: Client, sieve: ToolSieve, limits: Limits) -> list[object]:
+def _declare_elicitation(client: Client) -> None:
+    """Servers list by capability: those of the newest protocol ask by `input_required` results, which pass
+    through the gateway, so that tools of theirs that ask can work. Of older ones such tools could not.
+    """
+    if client.session.discover_result is not None:
+        client.session._elicitation_callback = _decline  # noqa: SLF001  declared by having one
+        client.session.adopt(client.session.discover_result)
+
+
+async def _decline(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    return ElicitResult(action="decline")
+
+
+async def _read_tools(client: Client, sieve: PageSieve, limits: Limits) -> list[object]:
     try:
-        return await read_pages(client, sieve, limits)
+        found = await read_pages(client.list_tools, sieve, limits, name="tools", most=limits.max_tools)
     except MCPError as error:
         if error.code == METHOD_NOT_FOUND and client.server_capabilities.tools is None:
+            return []
+        raise
+    if len(found) > limits.max_tools:
+        raise UpstreamFailure(
+            FailureCode.TOO_MANY_TOOLS, f"The server lists more than {limits.max_tools} tools"
+        )
+    return found
+
+
+async def _read_features(
+    client: Client, sieve: PageSieve, limits: Limits, link: Link, *, ends_at: float
+) -> Listed | UpstreamFailure | None:
+    """What the server says that it has beside tools, or why that could not be listed."""
+    has = client.server_capabilities
+    asked: dict[str, AskPage] = {}
+    if has.resources:
+        asked |= {"resources": client.list_resources, "resourceTemplates": client.list_resource_templates}
+    if has.prompts:
+        asked["prompts"] = client.list_prompts
+    if not limits.max_features:
+        return None
+    lists: dict[str, list[object]] = {}
+    with anyio.CancelScope(deadline=ends_at):
+        try:
+            for name, ask in asked.items():
+                lists[name] = await _read_list(ask, sieve, limits, name)
+        except Exception as error:
+            return sieve.failure or explain_failure(error, link, is_listing=True)
+        return Listed(lists, completes=has.completions is not None)
+    unread = ", ".join(METHODS[name] for name in asked if name not in lists)
+    return UpstreamFailure(FailureCode.LIST_TIMEOUT, f"The server did not answer {unread} in time")
+
+
+async def _read_list(ask: AskPage, sieve: PageSieve, limits: Limits, name: str) -> list[object]:
+    try:
+        return await read_pages(ask, sieve, limits, name=name, most=limits.max_features)
+    except MCPError as error:
+        if error.code == METHOD_NOT_FOUND:
             return []
         raise
 

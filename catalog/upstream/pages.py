@@ -1,11 +1,10 @@
-"""Reads every page of `tools/list`, within limits."""
+"""Reads every page of a list, within limits."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
-from mcp import Client
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
@@ -13,8 +12,26 @@ from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
 from catalog.upstream.watched import Streams, WatchedStream
 
 
-class ToolSieve:
-    """Takes the tools out of each page before the session sees it.
+class Page(Protocol):
+    """What the SDK makes of an answer to a list's request."""
+
+    @property
+    def next_cursor(self) -> str | None: ...
+
+
+# The SDK's call for one page of a list.
+AskPage = Callable[..., Awaitable[Page]]
+# Methods by the names that their answers have for the lists.
+METHODS = {
+    "tools": "tools/list",
+    "resources": "resources/list",
+    "resourceTemplates": "resources/templates/list",
+    "prompts": "prompts/list",
+}
+
+
+class PageSieve:
+    """Takes the definitions out of each page before the session sees it.
 
     The SDK validates a page as a whole, so one bad definition would cost all the others. It gets an empty
     page instead, and each definition is validated by itself later. Notifications are dropped and requests
@@ -23,7 +40,7 @@ class ToolSieve:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._page: object = None
+        self._pages: dict[str, object] = {}
         self._requests = 0
         self._notifications = 0
         self.failure: UpstreamFailure | None = None  # why the server was cut off
@@ -58,38 +75,37 @@ class ToolSieve:
     def _admit(self, item: SessionMessage | Exception) -> bool:
         passes = self.lets_pass(item)
         if passes:
-            self._take_out_tools(item)
+            self._take_out_lists(item)
         return passes
 
-    def _take_out_tools(self, item: SessionMessage | Exception) -> None:
+    def _take_out_lists(self, item: SessionMessage | Exception) -> None:
         if not isinstance(item, SessionMessage) or not isinstance(item.message, JSONRPCResponse):
             return
-        if "tools" in item.message.result:
-            self._page = item.message.result["tools"]
-            item.message.result = {**item.message.result, "tools": []}
+        self._pages = {name: item.message.result[name] for name in METHODS if name in item.message.result}
+        if self._pages:
+            item.message.result = {**item.message.result, **{name: [] for name in self._pages}}
 
-    def hand_over(self) -> list[object]:
-        page, self._page = self._page, None
+    def hand_over(self, name: str) -> list[object]:
+        page = self._pages.pop(name, None)
         if not isinstance(page, list):
             raise UpstreamFailure(
-                FailureCode.NOT_MCP, "The server's answer to tools/list holds no list of tools"
+                FailureCode.NOT_MCP, f"The server's answer to {METHODS[name]} holds no list of {name}"
             )
         return page
 
 
-async def read_pages(client: Client, sieve: ToolSieve, limits: Limits) -> list[object]:
-    """All definitions, not validated yet. Raises UpstreamFailure where the pages do not end."""
+async def read_pages(ask: AskPage, sieve: PageSieve, limits: Limits, *, name: str, most: int) -> list[object]:
+    """All definitions, not validated yet; past `most` of them no more pages are asked for.
+
+    Raises UpstreamFailure where the pages do not end.
+    """
     found: list[object] = []
     followed: set[str] = set()
     cursor: str | None = None
     for _ in range(limits.max_pages):
-        cursor = (await client.list_tools(cursor=cursor)).next_cursor
-        found += sieve.hand_over()
-        if len(found) > limits.max_tools:
-            raise UpstreamFailure(
-                FailureCode.TOO_MANY_TOOLS, f"The server lists more than {limits.max_tools} tools"
-            )
-        if not cursor:
+        cursor = (await ask(cursor=cursor)).next_cursor
+        found += sieve.hand_over(name)
+        if len(found) > most or not cursor:
             return found
         if cursor in followed:
             raise UpstreamFailure(

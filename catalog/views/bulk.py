@@ -10,7 +10,7 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.middleware import HtmxDetails
 
 from catalog import tasks
-from catalog.access.roles import Role, role_required
+from catalog.access.roles import Role, role_of, role_required
 from catalog.console.pages import actor_of_request, render_page, tell_done
 from catalog.domain.errors import InvalidInput
 from catalog.forms.bulk import BulkForm
@@ -37,9 +37,10 @@ def bulk_edit(request: HttpRequest) -> HttpResponse:
     if not tool_ids:
         messages.error(request, "Select the tools to edit first.")
         return redirect(_list_address(request.GET))
+    may_mark = role_of(request.user) >= Role.ADMIN
     if request.method != "POST":
-        return _show(request, tool_ids, BulkForm())
-    form = BulkForm(request.POST)
+        return _show(request, tool_ids, BulkForm(may_mark=may_mark))
+    form = BulkForm(request.POST, may_mark=may_mark)
     if HtmxDetails(request) or request.POST.get("step") != "apply":
         return _show(request, tool_ids, form)
     if request.POST.get("chosen") not in (None, _code_of(tool_ids)):

@@ -11,13 +11,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 from catalog import tasks
 from catalog.access.roles import Role, role_required
 from catalog.console.pages import actor_of_request, render_page, tell_done
-from catalog.domain.errors import Conflict, InvalidInput, NotAllowed, OutdatedEdit
+from catalog.domain.errors import Conflict, InvalidInput, OutdatedEdit
 from catalog.domain.policy import DEFAULT_SLUG
 from catalog.forms.policies import NewPolicyForm, PolicyForm
 from catalog.models import Policy
 from catalog.selectors import policies, preview
 from catalog.selectors.facts import read_policy
 from catalog.services import policies as policy_services
+from catalog.services.policies import FieldForAdmins
 from catalog.views import edit_conflicts
 from catalog.views.edit_conflicts import EditConflict
 
@@ -122,8 +123,8 @@ def _save(request: HttpRequest, policy: Policy, form: PolicyForm) -> bool:
     except Conflict as conflict:
         form.add_error("search_tool_name", capfirst(f"{conflict}."))
         return False
-    except NotAllowed as refusal:
-        form.add_error("quarantine", capfirst(f"{refusal}."))
+    except FieldForAdmins as refusal:
+        form.add_error(refusal.field, capfirst(f"{refusal}."))
         return False
     tasks.wake_workers_on_commit()
     if change is not None:
@@ -143,6 +144,9 @@ def _create(request: HttpRequest, form: NewPolicyForm) -> Policy | None:
         return None
     except Conflict as conflict:
         form.add_error("slug", capfirst(str(conflict)))
+        return None
+    except FieldForAdmins as refusal:
+        form.add_error("source", capfirst(f"{refusal}. Copy another policy."))
         return None
     tasks.wake_workers_on_commit()
     return made

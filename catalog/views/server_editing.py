@@ -34,7 +34,11 @@ DEFER_DONE = {
     "defer": "is deferred now: its tools wait for a search.",
 }
 # The form's names of what versions of a server are made from.
-FORM_NAMES = {"timeoutSeconds": "timeout_seconds", "secretArgs": "secret_args"}
+FORM_NAMES = {
+    "timeoutSeconds": "timeout_seconds",
+    "secretArgs": "secret_args",
+    "keepsNoState": "keeps_no_state",
+}
 
 
 @sensitive_post_parameters()
@@ -65,7 +69,7 @@ def make_edit_form(request: HttpRequest, server: Server, *given: Any) -> ServerE
         *given,
         server=server,
         entry=server_services.try_read_entry(server),
-        may_run_commands=role_of(request.user) >= Role.ADMIN,
+        is_admin=role_of(request.user) >= Role.ADMIN,
     )
 
 
@@ -79,6 +83,7 @@ def _save(request: HttpRequest, server: Server, form: ServerEditForm) -> bool:
             given=form.given(server.name),
             description=values["description"],
             kind=Kind(values["kind"]),
+            keeps_no_state=values.get("keeps_no_state"),
             actor=actor_of_request(request),
             if_unchanged=edit_conflicts.precondition_of_form(request),
         )
@@ -121,6 +126,8 @@ def _show_conflict(
     """What was typed stays; fields that the editor had not touched get the others' values."""
     present, given = make_edit_form(request, server), form.given(server.name)
     wanted: dict[str, object] = dict(form.cleaned_data)
+    if "keeps_no_state" in wanted:
+        wanted["keepsNoState"] = wanted["keeps_no_state"]
     if given:
         with suppress(InvalidInput):  # where it cannot be stored, it is compared as it was typed
             given = config.merge_server(given=given, actor=actor_of_request(request))

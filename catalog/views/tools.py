@@ -9,6 +9,7 @@ from catalog import tasks
 from catalog.access.roles import Role, role_required
 from catalog.console.pages import actor_of_request, render_page, tell_done
 from catalog.domain.choices import Loading
+from catalog.domain.definitions import is_read_only
 from catalog.domain.errors import InvalidInput, OutdatedEdit
 from catalog.forms.filters import ToolFilterForm
 from catalog.forms.tools import ToolSettingsForm
@@ -17,6 +18,7 @@ from catalog.models.changes import Subject
 from catalog.selectors import changes, policies, review, servers, similar_tools, tool_decisions, tools
 from catalog.selectors.decisions import count_behind
 from catalog.services import tool_settings
+from catalog.services.tool_settings import READ_ONLY
 from catalog.views import edit_conflicts
 from catalog.views.edit_conflicts import EditConflict
 from catalog.views.schema_tree import grow_tree
@@ -70,6 +72,7 @@ def _save_settings(request: HttpRequest, tool: Tool, form: ToolSettingsForm) -> 
             keywords=form.words("keywords"),
             tags=form.words("tags"),
             hidden=form.cleaned_data["hidden"],
+            read_only=form.read_only_mark(),
             if_unchanged=edit_conflicts.precondition_of_form(request),
         )
     except InvalidInput as invalid:
@@ -88,15 +91,21 @@ def _show_conflict(
 ) -> HttpResponse:
     """The form with the current version, so that saving again is deliberate."""
     words = {"keywords": form.words("keywords"), "tags": sorted(form.words("tags"))}
+    mark = form.read_only_mark()
+    marked = {READ_ONLY: tool.read_only if mark is None else mark.mark}
     conflict = edit_conflicts.merge_form(
         request,
         outdated,
-        wanted={**form.cleaned_data, **words},
+        wanted={**form.cleaned_data, **words, **marked},
         present=ToolSettingsForm.of(tool, tools.tags_by_tool([tool]).get(tool.pk, [])),
-        label_of=str.capitalize,
+        label_of=_label_of,
     )
     merged = ToolSettingsForm(conflict.data)
     return _show_tool(request, tool, merged, conflict=conflict, status=409)
+
+
+def _label_of(field: str) -> str:
+    return "Read-only" if field == READ_ONLY else field.capitalize()
 
 
 def _show_tool(
@@ -119,6 +128,8 @@ def _show_tool(
         "tree": grow_tree(tool.input_schema),
         "output_tree": grow_tree(tool.output_schema or {}),
         "review": review.describe_tools([tool])[0],
+        "is_read_only": is_read_only(tool.read_only, tool.annotations),
+        "says_read_only": is_read_only(None, tool.annotations),
         "verdicts": tool_decisions.explain_tool(tool),
         "issues": similar_tools.advise_tool(tool, look_alikes=similar_tools.find_similar_tools(tool)),
         "revisions": compare_revisions(tools.revisions_of(tool)),

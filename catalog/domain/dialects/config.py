@@ -32,8 +32,8 @@ class ConfigFormat(StrEnum):
 class ServerEntry:
     """One server of a file. Arguments, variables, headers and the URL may hold secrets, so `repr` shows none.
 
-    `kind` and `enabled` are None where the file says nothing: existing values or defaults apply. `demo` is
-    in files that we exported.
+    `kind`, `enabled` and `keeps_no_state` are None where the file says nothing: existing values or defaults
+    apply. `demo` is in files that we exported.
     """
 
     name: str
@@ -49,6 +49,7 @@ class ServerEntry:
     defer_loading: bool | None = None
     kind: Kind | None = None
     enabled: bool | None = None
+    keeps_no_state: bool | None = None
     demo: bool = False
 
 

@@ -38,6 +38,7 @@ _KNOWN_KEYS = (
     *("command", "args", "env", "cwd", "url", "headers", "type", "transport"),
     *("timeoutSeconds", "timeout_seconds", "secretArgs", "secret_args"),
     *("deferLoading", "defer_loading", "alwaysLoad", "always_load", "kind", "enabled", "disabled", "demo"),
+    *("keepsNoState", "keeps_no_state"),
 )
 
 
@@ -63,6 +64,7 @@ def parse_server(name: str, adapted: Adapted, place: str, problems: Problems) ->
         defer_loading=parse_defer_loading(entry, place, problems),
         kind=problems.read_key(place, entry, "kind", partial(read_choice, choices=Kind)),
         enabled=parse_enabled(entry, place, problems),
+        keeps_no_state=problems.read_key(place, entry, "keepsNoState", read_flag),
         demo=bool(problems.read_key(place, entry, "demo", read_flag)),
     )
 
@@ -101,6 +103,8 @@ def render_server(server: ServerEntry) -> dict[str, object]:
         entry["kind"] = str(server.kind)
     if server.enabled is False:
         entry["enabled"] = False
+    if server.keeps_no_state:
+        entry["keepsNoState"] = True
     if server.demo:
         entry["demo"] = True
     return entry

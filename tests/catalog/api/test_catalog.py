@@ -54,6 +54,8 @@ class TestTools:
             "inputSchema",
             "outputSchema",
             "annotations",
+            "read_only",
+            "is_read_only",
             "meta",
             "size",
             "loading",
@@ -137,6 +139,20 @@ class TestTools:
         with django_assert_max_num_queries(6 if query else 4):
             admin.read(f"/tools{query}")
 
+    def test_admins_mark_counts_before_the_definitions_hint(self, admin: Agent) -> None:
+        def send(mark: bool | None) -> tuple[bool | None, bool]:
+            shown = admin.call("PATCH", f"/tools/{CREATE}", {"read_only": mark}).json()
+            return shown["read_only"], shown["is_read_only"]
+
+        Tool.objects.filter(qualified_name=CREATE).update(annotations={"readOnlyHint": True})
+        assert send(None) == (None, True)
+        assert send(False) == (False, False)
+        sent_back = admin.call("PATCH", f"/tools/{CREATE}", admin.read(f"/tools/{CREATE}")).json()
+        assert sent_back["read_only"] is False
+        assert admin.call("PATCH", f"/tools/{CREATE}", {"loading": "always"}).json()["read_only"] is False
+        assert send(None) == (None, True)
+        assert admin.call("PATCH", f"/tools/{CREATE}", {"read_only": "yes"}).status_code == 422
+
 
 class TestServers:
     def test_admin_reads_masked_settings_and_agents_none(self, admin: Agent, narrow: Agent) -> None:
@@ -165,13 +181,22 @@ class TestServers:
         shown = admin.read("/servers/slack")
         assert shown.keys() == {
             *("name", "address", "kind", "transport", "enabled", "description", "deferLoading", "status"),
-            *("demo", "tools", "tokens", "last_refreshed_at", "last_error", "settings"),
+            *("demo", "tools", "tokens", "last_refreshed_at", "last_error", "settings", "keepsNoState"),
         }
         assert (
             shown["description"] == narrow.read("/servers/slack")["description"] == "Messages and channels."
         )
         sent = admin.call("PATCH", "/servers/slack", {"description": "Other words."})
         assert (sent.status_code, sent.json()["description"]) == (200, "Other words.")
+
+    def test_admin_says_that_a_server_keeps_no_state(self, admin: Agent) -> None:
+        made = {"name": "api", "url": "https://mcp.test/", "keepsNoState": True}
+        assert admin.post("/servers", made, status=201)["keepsNoState"] is True
+        shown = admin.call("PATCH", "/servers/api", {"enabled": False}).json()
+        assert shown["keepsNoState"] is True
+        assert admin.call("PATCH", "/servers/api", {**shown, "keepsNoState": None}).json()["keepsNoState"]
+        assert admin.call("PATCH", "/servers/api", {"keepsNoState": False}).json()["keepsNoState"] is False
+        assert admin.call("PATCH", "/servers/api", {"keepsNoState": "yes"}).status_code == 422
 
     def test_admin_sets_how_often_a_server_is_asked(self, admin: Agent) -> None:
         made = {"name": "api", "url": "https://mcp.test/", "refreshIntervalSeconds": 60}

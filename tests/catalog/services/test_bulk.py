@@ -6,7 +6,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from catalog.access.actors import COMMAND_LINE, Actor
 from catalog.access.roles import Role
-from catalog.domain.choices import Loading
+from catalog.domain.choices import Loading, ReadOnly
 from catalog.domain.definitions import Definition
 from catalog.domain.errors import Conflict, InvalidInput, NotAllowed
 from catalog.models import Change, Decision, Job, Tool, ToolTag
@@ -124,3 +124,18 @@ def test_queries_do_not_grow_with_the_tools(
     ids = make_tools(count)
     with django_assert_num_queries(18):
         change(ids, loading=Loading.DEFER, hidden=True, add_tags=("docs",))
+
+
+def test_read_only_marks_are_set_and_taken_back_by_admins() -> None:
+    ids = make_tools()
+    Tool.objects.filter(pk=ids[0]).update(read_only=False)
+    editor = Actor(label="editor", role=Role.EDITOR)
+    with pytest.raises(NotAllowed):
+        bulk.change_tools(tool_ids=ids, edit=BulkEdit(read_only=ReadOnly.YES), actor=editor)
+    record = change(ids, read_only=ReadOnly.YES)
+    assert record is not None
+    assert record.before == {"read_only": {"no": ids[:1], "inherit": ids[1:]}}
+    assert set(Tool.objects.values_list("read_only", flat=True)) == {True}
+    assert not undo.can_undo(record, Role.EDITOR)
+    undo.undo_change(change=record, actor=COMMAND_LINE)
+    assert list(Tool.objects.order_by("pk").values_list("read_only", flat=True)) == [False, None, None, None]

@@ -5,9 +5,10 @@ import pytest
 from catalog.access.actors import COMMAND_LINE, Actor
 from catalog.access.roles import Role
 from catalog.domain.errors import Conflict, InvalidInput, NotAllowed, NotFound
-from catalog.models import Change, Job, Policy, PolicyVersion
+from catalog.models import Change, DecidedList, Decision, Job, Policy, PolicyVersion
+from catalog.selectors.decisions import count_behind
 from catalog.selectors.facts import read_policy
-from catalog.services import keys, policies
+from catalog.services import decisions, keys, policies, undo
 from tests.harness.rows import make_tool
 
 pytestmark = pytest.mark.django_db
@@ -37,6 +38,28 @@ class TestChange:
     def test_asks_for_the_decisions_to_follow(self) -> None:
         change(mode="off")
         assert Job.objects.get().kind == "decide"
+
+    def test_what_the_gateway_alone_reads_decides_nothing_anew(self) -> None:
+        make_tool()
+        decisions.bring_up_to_date()
+        before = DecidedList.objects.values().get()
+        Decision.objects.update(reason="always_defer")  # which deciding anew would put right
+        assert change(exposure="native", call_timeout_seconds=5, max_result_tokens=0, record_calls="full")
+        assert default().version == 2
+        assert DecidedList.objects.values().get() == {**before, "policy_version": 2}
+        assert count_behind() == 0
+        assert not Job.objects.exists()
+        decisions.bring_up_to_date()
+        assert Decision.objects.get().reason == "always_defer"
+
+    def test_decisions_that_had_not_caught_up_still_do(self) -> None:
+        make_tool()
+        decisions.bring_up_to_date()
+        change(mode="off")
+        change(exposure="native")
+        assert count_behind() == 1
+        decisions.bring_up_to_date()
+        assert Decision.objects.get().outcome == "load"
 
     def test_nothing_new_is_no_version(self) -> None:
         assert not change(mode="always")
@@ -97,3 +120,27 @@ class TestCreateAndDelete:
         made.key.delete()
         policies.delete_policy(policy=row, actor=COMMAND_LINE)
         assert not Policy.objects.filter(slug="lean").exists()
+
+
+class TestFieldsForAdmins:
+    EDITOR = Actor(label="editor", role=Role.EDITOR)
+
+    def test_editor_sets_all_of_the_gateway_but_what_is_recorded(self) -> None:
+        changed = {"exposure": "native", "call_timeout_seconds": 60, "max_result_tokens": 100}
+        assert policies.change_policy(policy=default(), changed=changed, actor=self.EDITOR)
+        for field, value in (("record_calls", "full"), ("quarantine", "changed")):
+            with pytest.raises(policies.FieldForAdmins) as caught:
+                policies.change_policy(policy=default(), changed={field: value}, actor=self.EDITOR)
+            assert caught.value.field == field
+        assert default().record_calls == "names"
+
+    def test_editor_can_neither_copy_nor_undo_nor_roll_back_full_records(self) -> None:
+        change(record_calls="full")
+        with pytest.raises(NotAllowed):
+            policies.create_policy(wanted={"slug": "copy", "record_calls": "full"}, actor=self.EDITOR)
+        assert not undo.can_undo(Change.objects.get(), Role.EDITOR)
+        with pytest.raises(NotAllowed):
+            policies.roll_back(policy=default(), number=1, actor=self.EDITOR)
+        assert default().record_calls == "full"
+        undo.undo_change(change=Change.objects.get(), actor=COMMAND_LINE)
+        assert default().record_calls == "names"

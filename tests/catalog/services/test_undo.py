@@ -4,7 +4,7 @@ import pytest
 
 from catalog.access.actors import COMMAND_LINE, Actor
 from catalog.access.roles import Role
-from catalog.domain.choices import Loading
+from catalog.domain.choices import Loading, ReadOnly
 from catalog.domain.errors import Conflict, NotAllowed
 from catalog.models import Change, Policy, Server, Tool
 from catalog.models.changes import Action, Subject
@@ -29,6 +29,28 @@ def test_servers_settings_come_back_and_the_undo_is_recorded() -> None:
     row = Server.objects.get(name="github")
     assert (row.defer_loading, row.enabled, row.refresh_interval_seconds) == (None, True, 3600)
     assert Change.objects.count() == 6
+
+
+def test_what_admins_say_of_the_gateway_comes_back_and_only_they_can_take_it_back() -> None:
+    server, tool = make_server(), make_tool()
+    servers.set_keeps_no_state(server=server, keeps_no_state=True, actor=COMMAND_LINE)
+    assert not undo.can_undo(Change.objects.latest("pk"), Role.EDITOR)
+    undo_newest()
+    tool_settings.change_tool(tool=tool, actor=COMMAND_LINE, read_only=ReadOnly.YES)
+    assert not undo.can_undo(Change.objects.latest("pk"), Role.EDITOR)
+    undo_newest()
+    assert Server.objects.get(pk=server.pk).keeps_no_state is False
+    assert Tool.objects.get(pk=tool.pk).read_only is None
+
+
+def test_only_admins_say_that_a_server_keeps_no_state_or_a_tool_only_reads() -> None:
+    server, tool, editor = make_server(), make_tool(), Actor(label="editor", role=Role.EDITOR)
+    with pytest.raises(NotAllowed):
+        servers.set_keeps_no_state(server=server, keeps_no_state=True, actor=editor)
+    with pytest.raises(NotAllowed):
+        tool_settings.change_tool(tool=tool, actor=editor, read_only=ReadOnly.NO)
+    assert tool_settings.change_tool(tool=tool, actor=editor, read_only=ReadOnly.INHERIT, hidden=True)
+    assert Tool.objects.get(pk=tool.pk).read_only is None
 
 
 def test_undo_can_be_undone() -> None:

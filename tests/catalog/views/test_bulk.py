@@ -185,6 +185,15 @@ class TestApply:
         assert "2 tools change." in visible_text(response)
         assert not Change.objects.exists()
 
+    def test_admin_marks_tools_as_read_only_and_editors_are_not_offered_that(self, tools: list[Tool]) -> None:
+        admin, editor = signed_in(Role.ADMIN), signed_in(Role.EDITOR)
+        look = admin.post(ticked(tools), {"read_only": "yes"}, headers=HTMX)
+        assert "Nothing changes in what loads" in visible_text(look)
+        assert "read_only" not in editor.get(ticked(tools)).context["form"].fields
+        for client, marked in ((editor, 0), (admin, 3)):
+            client.post(ticked(tools), {"read_only": "yes", "step": "apply"})
+            assert Tool.objects.filter(read_only=True).count() == marked
+
     def test_record_tells_numbers_not_ids(self, tools: list[Tool]) -> None:
         client = signed_in(Role.EDITOR)
         client.post(ticked(tools), {"loading": "defer", "add_tags": "docs", "step": "apply"})

@@ -62,6 +62,36 @@ class TestEditor:
         assert saved.session_ttl.total_seconds() == 12 * 3600
         assert Job.objects.get().kind == JobKind.DECIDE
 
+    def test_gateways_fields_are_saved_without_any_flip(self) -> None:
+        make_tool()
+        decisions.bring_up_to_date()
+        client = signed_in(Role.ADMIN)
+        changed = {
+            "exposure": "native",
+            "call_timeout_seconds": "1,800",
+            "max_result_tokens": "0",
+            "record_calls": "full",
+        }
+        look = client.post(PREVIEW, values_of(default(), **changed), headers=HTMX)
+        assert "Nothing changes" in visible_text(look)
+        client.post(EDIT, values_of(default(), **changed))
+        saved = read_policy(default())
+        assert (saved.exposure, saved.record_calls) == ("native", "full")
+        assert (saved.call_timeout_seconds, saved.max_result_tokens) == (1800, 0)
+        assert not Job.objects.exists()
+
+    def test_editor_is_told_beside_the_field_what_is_for_admins(self) -> None:
+        client = signed_in(Role.EDITOR)
+        for field, value in (("record_calls", "full"), ("quarantine", "changed")):
+            response = client.post(EDIT, values_of(default(), **{field: value}))
+            assert response.status_code == 422
+            assert list(response.context["form"].errors) == [field]
+        policies.change_policy(policy=default(), changed={"record_calls": "full"}, actor=COMMAND_LINE)
+        response = client.post("/new-policy/", {"slug": "copy", "source": "default"})
+        assert response.status_code == 422
+        assert list(response.context["form"].errors) == ["source"]
+        assert not Policy.objects.filter(slug="copy").exists()
+
     def test_nothing_visible_is_not_everything_visible(self) -> None:
         client = signed_in(Role.EDITOR)
         client.post(EDIT, values_of(default(), shown="some"))
@@ -73,6 +103,8 @@ class TestEditor:
         ("changed", "message"),
         [
             ({"max_results": "51"}, "Must be a number from 1 to 50"),
+            ({"call_timeout_seconds": "3601"}, "Must be a number from 1 to 3,600"),
+            ({"exposure": "all"}, "Select a valid choice"),
             ({"max_results": "many"}, "Must be a number, not text"),
             ({"threshold": "nan"}, "Must be a number from 0"),
             ({"threshold_unit": "context_percent", "threshold": "101"}, "Must be a percentage"),

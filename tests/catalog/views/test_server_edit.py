@@ -148,6 +148,20 @@ class TestForm:
         client.post("/servers/snap/edit/", {**form_in(page), "description": "Old  tools."})
         assert Server.objects.get(name="snap").description == "Old tools."
 
+    def test_admin_says_that_it_keeps_no_state_and_editors_leave_it(self) -> None:
+        admin, editor = signed_in(Role.ADMIN), signed_in(Role.EDITOR)
+        admin.post(WEB, form_in(admin.get(WEB)) | {"keeps_no_state": "on"})
+        assert Server.objects.get(name="web").keeps_no_state
+        assert Change.objects.latest("pk").after == {"keepsNoState": True}
+        assert "keys may share one connection" in visible_text(editor.get("/servers/web/"))
+        assert "keeps_no_state" not in editor.get(WEB).context["form"].fields
+        editor.post(WEB, form_in(editor.get(WEB)) | {"description": "Other words."})
+        assert Server.objects.get(name="web").keeps_no_state
+        editor.post(WEB, form_in(editor.get(WEB)) | {"keeps_no_state": ""})
+        assert Server.objects.get(name="web").keeps_no_state
+        admin.post(WEB, form_in(admin.get(WEB)) | {"keeps_no_state": ""})
+        assert not Server.objects.get(name="web").keeps_no_state
+
     def test_mistake_keeps_all_that_was_typed(self) -> None:
         client = signed_in(Role.ADMIN)
         sent = {**form_in(client.get(WEB)), "url": "ftp://nowhere", "description": "Ours."}

@@ -305,6 +305,35 @@ class TestSettings:
         client.post(f"/changes/{change.pk}/undo/")
         assert not tool.tags.exists()
 
+    def test_admin_marks_a_tool_and_others_read_the_mark(self) -> None:
+        tool = make_tool(annotations={"readOnlyHint": True})
+        values = {"loading": "inherit", "keywords": "", "tags": ""}
+        address = f"{tool.get_absolute_url()}settings/"
+        viewer, admin = signed_in(Role.VIEWER), signed_in(Role.ADMIN)
+        assert "Read-only yes (as its definition says)" in visible_text(viewer.get(tool.get_absolute_url()))
+        assert "Its definition says that it only reads" in visible_text(admin.get(tool.get_absolute_url()))
+        admin.post(address, {**values, "read_only": "no"})
+        assert Tool.objects.get().read_only is False
+        assert "Read-only no (marked by an admin)" in visible_text(viewer.get(tool.get_absolute_url()))
+        editor = signed_in(Role.EDITOR)
+        assert 'name="read_only"' not in text_of(editor.get(tool.get_absolute_url()))
+        editor.post(address, {**values, "loading": "always"})
+        assert Tool.objects.get().read_only is False
+        assert editor.post(address, {**values, "read_only": "yes"}).status_code == 403
+        admin.post(address, {**values, "read_only": "inherit"})
+        assert Tool.objects.get().read_only is None
+
+    def test_mark_set_meanwhile_is_not_overwritten(self) -> None:
+        tool = make_tool()
+        client = signed_in(Role.ADMIN)
+        version = client.get(tool.get_absolute_url()).context["version"]
+        Tool.objects.update(read_only=False)
+        sent = {"loading": "inherit", "read_only": "yes", "version": version}
+        response = client.post(f"{tool.get_absolute_url()}settings/", sent)
+        assert response.status_code == 409
+        assert "Read-only" in visible_text(response)
+        assert Tool.objects.get().read_only is False
+
     def test_nothing_different_is_told_without_an_undo(self) -> None:
         tool = make_tool()
         client = signed_in(Role.EDITOR)
