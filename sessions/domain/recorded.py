@@ -61,7 +61,7 @@ class _Masker:
 
     def _mask_text(self, text: str, level: int) -> str:
         """JSON inside a text, as most tools answer, is masked as JSON."""
-        if level < MOST_LEVELS and len(text) <= self._left and text.lstrip()[:1] in {"{", "["}:
+        if level < MOST_LEVELS and len(text) <= self._left and text.lstrip()[:1] in {"{", "[", '"'}:
             try:
                 inner = json.loads(text)
             except (ValueError, RecursionError):

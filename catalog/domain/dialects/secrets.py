@@ -27,10 +27,11 @@ _KNOWN_TOKEN = re.compile(
     r"(?<![A-Za-z0-9])(?:sk-|gh[opusr]_|github_pat_|glpat-|xox[a-z]-|AKIA|AIza|hf_|npm_|pypi-|eyJ)[\w.-]{8,}"
 )
 _BEARER = re.compile(r"(?i)\b((?:bearer|basic) +)[A-Za-z0-9._~+/=-]{8,}")
-_USER_IN_ADDRESS = re.compile(r"(?<=://)[^\s/@]+(?=@)")
+_USER_IN_ADDRESS = re.compile(r"(?<=://)[^\s/@]{1,400}(?=@)")
 _SENSITIVE_ASSIGNMENT = re.compile(
-    r"(?i)([\w.-]*(?:secret|passw|token|credential|authorization|key|pwd|auth|cookie|signature|jwt)\w*"
-    r"[\"']?\s?[=:]\s?[\"']?)(?!bearer |basic )[^\s\"',;&}\]]+"
+    # Begins where a word does, and looks at so much of it: a long run of letters would take for ever.
+    r"(?i)(?<![\w.-])([\w.-]{0,60}?(?:(?:secret|passw|token|credential|authorization)\w{0,20}"
+    r"|key|pwd|auth|cookie|jwt)[\"']?\s?[=:]\s?[\"']?)(?!bearer |basic )[^\s\"',;&}\]]+"
 )
 _RANDOM_TEXT = re.compile(
     r"(?=.*[0-9])(?=.*[a-z])(?=.*[A-Z])[\w.~+=-]{20,}|[0-9a-fA-F]{32,}|[0-9a-f]{8}-[0-9a-f-]{27}"
