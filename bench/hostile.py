@@ -171,7 +171,7 @@ def running(folder: Path, tools: Path) -> Iterator[tuple[Target, int]]:
     ]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "manage.py", "up", "--no-demo", "--port", str(port)],
+            [sys.executable, "manage.py", "up", "--no-demo", "--no-gateway", "--port", str(port)],
             cwd=ROOT,
             env=environment,
             stdout=output,

@@ -260,7 +260,7 @@ def embedded(folder: Path) -> Iterator[Instance]:
     port = find_free_port()
     with (folder / "up.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "manage.py", "up", "--no-demo", "--port", str(port)],
+            [sys.executable, "manage.py", "up", "--no-demo", "--no-gateway", "--port", str(port)],
             cwd=ROOT,
             env=environment,
             stdout=log,

@@ -62,6 +62,8 @@ class Environment:
     allowed_hosts: tuple[str, ...]
     debug: bool
     port: int
+    gateway_port: int | None
+    gateway_url: str | None
     stdio_enabled: bool | None
     stdio_commands: frozenset[str] | None
     references: tuple[str, ...] | None
@@ -114,6 +116,8 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
         allowed_hosts=_read_hosts(variables),
         debug=_read_flag(variables, "DEBUG", default=False),
         port=_read_number(variables, "PORT", default=8000, most=65535, what="port number"),
+        gateway_port=_read_optional_port(variables, "TOOLSEARCH_GATEWAY_PORT"),
+        gateway_url=_read_url(variables, "TOOLSEARCH_GATEWAY_URL", ("https", "http")),
         stdio_enabled=stdio_enabled,
         stdio_commands=stdio_commands,
         references=_read_references(variables),
@@ -176,6 +180,12 @@ def _read_number(
     if not (text.isascii() and text.isdigit() and len(text) < MOST_DIGITS and 0 < int(text) <= most):
         raise BadSetting(name, f"'{text[:MOST_DIGITS]}' is not a {what} from 1 to {most}")
     return int(text)
+
+
+def _read_optional_port(variables: Mapping[str, str], name: str) -> int | None:
+    if not _text(variables, name):
+        return None
+    return _read_number(variables, name, default=0, most=65535, what="port number")
 
 
 def _read_seconds(variables: Mapping[str, str], name: str, *, default: int) -> int:

@@ -349,5 +349,9 @@ NODE = ENVIRONMENT.node
 INDEX_FOLDER = DATA_FOLDER / "index"
 # Nodes share no folder: each follows the catalog by itself. On one machine a job of the worker's does.
 NODES_KEEP_OWN_INDEX = not EMBEDDED
+# `up` and `run_node` tell the programs that they start which port it has.
+GATEWAY_PORT = ENVIRONMENT.gateway_port or ENVIRONMENT.port + 1
+# Where people's MCP clients find it; None: on the host that a page was asked of, at that port, under `/mcp`.
+GATEWAY_URL = ENVIRONMENT.gateway_url
 METRICS_TOKEN = ENVIRONMENT.metrics_token
 METRICS_FOLDER = DATA_FOLDER / "metrics"

@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 START_WITHIN_SECONDS = 120.0
 NOT_RUNNING = -1
 COMMANDS = {
-    "web": "granian",
+    "web": "granian_server",
+    "gateway": "gateway_server",
     "worker": "--queues celery",
     "refresher": "--queues refresh",
     "scheduler": " beat ",
@@ -33,15 +34,22 @@ COMMANDS = {
 
 
 class Instance:
-    """Talks to one `manage.py up` from outside: by HTTP, signals and what it prints."""
+    """Talks to one `manage.py up` from outside: by HTTP, signals and what it prints.
 
-    def __init__(self, *, environment: Mapping[str, str], options: tuple[str, ...] = ()) -> None:
-        self.port = find_free_port()
+    It has no gateway unless asked for: one process less to start.
+    """
+
+    def __init__(
+        self, *, environment: Mapping[str, str], options: tuple[str, ...] = (), gateway: bool = False
+    ) -> None:
+        self.port, self.gateway_port = find_free_port(), find_free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.environment = dict(environment)
+        self.gateway_url = f"http://127.0.0.1:{self.gateway_port}"
+        self.environment = {**environment, "TOOLSEARCH_GATEWAY_PORT": str(self.gateway_port)}
         self.lines: list[str] = []
+        without = () if gateway else ("--no-gateway",)
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "up", "--port", str(self.port), *options],
+            [sys.executable, "manage.py", "up", "--port", str(self.port), *without, *options],
             cwd=ROOT,
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -70,6 +78,13 @@ class Instance:
     def wait_until_healthy(self) -> None:
         wait_for(lambda: self.health().get("status") == "ok", within_seconds=START_WITHIN_SECONDS, about=self)
 
+    def is_gateway_alive(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.gateway_url}/healthz", timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
     def health(self) -> dict[str, Any]:
         try:
             with urllib.request.urlopen(f"{self.url}/api/v1/health", timeout=5) as answer:
@@ -94,7 +109,9 @@ class Instance:
 
 
 @contextmanager
-def running_instance(data: Path, *options: str, **variables: str) -> Iterator[Instance]:
+def running_instance(
+    data: Path, *options: str, gateway: bool = False, **variables: str
+) -> Iterator[Instance]:
     """An instance on a data folder, and on a database of its own where the run is on PostgreSQL."""
     with own_database() as database_url:
         kept = ("PATH", "HOME", "SECRET_KEY", "CELERY_BROKER_URL", "LANG")
@@ -106,7 +123,7 @@ def running_instance(data: Path, *options: str, **variables: str) -> Iterator[In
         if database_url:
             # A database server ends embedded mode, and with it the demo's right to start a command.
             environment |= {"DATABASE_URL": database_url, "TOOLSEARCH_STDIO": "on"}
-        instance = Instance(environment={**environment, **variables}, options=options)
+        instance = Instance(environment={**environment, **variables}, options=options, gateway=gateway)
         try:
             yield instance
         finally:

@@ -31,7 +31,8 @@ START_WITHIN_SECONDS = 120.0
 WEB_PROCESSES = 2
 # Words of the command line by which a node's parts are told apart.
 PARTS = {
-    "web": "granian",
+    "web": "granian_server",
+    "gateway": "gateway_server",
     "worker": "--queues celery",
     "refresher": "--queues refresh",
     "scheduler": " beat ",
@@ -116,22 +117,26 @@ class Node:
         self.roles = tuple(roles)
         self.data = folder / name
         self.log = folder / f"{name}.log"
-        self.port = find_free_port()
+        self.port, self.gateway_port = find_free_port(), find_free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.environment = {**environment, "TOOLSEARCH_DATA": str(self.data), "TOOLSEARCH_NODE": name}
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        command = [sys.executable, "manage.py", "run_node", *self.roles, "--port", str(self.port)]
+        command = [sys.executable, "manage.py", "run_node", *self.roles]
+        ports = ["--port", str(self.port), "--gateway-port", str(self.gateway_port)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [*command, "--processes", str(WEB_PROCESSES)],
+                [*command, *ports, *self._processes()],
                 cwd=ROOT,
                 env=self.environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+
+    def _processes(self) -> list[str]:
+        return ["--processes", str(WEB_PROCESSES)] if "web" in self.roles else []
 
     def pid_of(self, part: str) -> int | None:
         """The process id of a part, or None while it is not running."""
@@ -234,13 +239,17 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(folder: Path, *, web: int = 2, workers: int = 2, **variables: str) -> Iterator[Cluster]:
+def running_cluster(
+    folder: Path, *, web: int = 2, workers: int = 2, gateways: int = 0, **variables: str
+) -> Iterator[Cluster]:
     """Two web nodes, two workers, one scheduler; nothing is started but the two servers."""
     cluster = Cluster(folder, **variables)
     for number in range(1, web + 1):
         cluster.add(f"web-{number}", "web")
     for number in range(1, workers + 1):
         cluster.add(f"worker-{number}", "worker")
+    for number in range(1, gateways + 1):
+        cluster.add(f"gateway-{number}", "gateway")
     cluster.add("scheduler-1", "scheduler")
     try:
         cluster.prepare()

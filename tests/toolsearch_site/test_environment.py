@@ -21,6 +21,11 @@ BAD_SETTINGS = [
     ("PORT", "eighty"),
     ("PORT", "70000"),
     ("PORT", "9" * 5000),
+    ("TOOLSEARCH_GATEWAY_PORT", "0"),
+    ("TOOLSEARCH_GATEWAY_PORT", "off"),
+    ("TOOLSEARCH_GATEWAY_PORT", "65536"),
+    ("TOOLSEARCH_GATEWAY_URL", "tools.example.com/mcp"),
+    ("TOOLSEARCH_GATEWAY_URL", "https:///mcp"),
     ("DATABASE_URL", "mysql://root@localhost/tools"),
     ("DATABASE_URL", "postgres://localhost"),
     ("DATABASE_URL", "postgres://user:canary@localhost:port/tools"),
@@ -116,8 +121,16 @@ class TestGoodSettings:
         assert environment.is_embedded
         assert not environment.debug
         assert environment.port == 8000
+        assert environment.gateway_port is None
+        assert environment.gateway_url is None
         assert environment.allowed_hosts == ("localhost", "127.0.0.1", "[::1]")
         assert environment.keep_searches_days == 90
+
+    def test_gateway_has_a_port_and_an_address(self, data: dict[str, str]) -> None:
+        address = "https://tools.example.com/mcp"
+        given = {"TOOLSEARCH_GATEWAY_PORT": " 9001 ", "TOOLSEARCH_GATEWAY_URL": address}
+        environment = read_environment({**data, **given})
+        assert (environment.gateway_port, environment.gateway_url) == (9001, address)
 
     def test_days_of_keeping_are_a_whole_number(self, data: dict[str, str]) -> None:
         environment = read_environment({**data, "TOOLSEARCH_KEEP_SEARCHES_DAYS": "7"})

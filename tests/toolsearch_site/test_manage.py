@@ -218,7 +218,7 @@ def test_start_on_a_damaged_database_ends_with_one_line(migrated: Path) -> None:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     whole = file.read_bytes()
     file.write_bytes(whole[:page_bytes] + b"\xa5" * (len(whole) - page_bytes))
-    ended = manage("up", "--no-demo", "--port", str(find_free_port()), data=migrated)
+    ended = manage("up", "--no-demo", "--no-gateway", "--port", str(find_free_port()), data=migrated)
     assert (ended.returncode, ended.stderr.count("\n")) == (1, 1), ended.stderr
     assert "the database is damaged" in ended.stderr
 

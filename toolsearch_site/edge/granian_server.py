@@ -9,6 +9,7 @@ import argparse
 import logging
 import os
 import resource
+from typing import Any
 
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
@@ -30,24 +31,36 @@ NEEDLESS_WARNING = "Configuration allows spawning up to"  # of threads, most of 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="granian_server")
+    options = read_options("granian_server")
+    raise_file_limit(FILES)
+    connections = count_connections()
+    logging.getLogger("_granian").addFilter(lambda record: not record.msg.startswith(NEEDLESS_WARNING))
+    serve(
+        APPLICATION,
+        options,
+        interface=Interfaces.WSGI,
+        blocking_threads=count_threads(connections),
+        backpressure=connections,
+    )
+
+
+def read_options(program: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--processes", type=int, required=True)
-    options = parser.parse_args()
-    _raise_file_limit()
+    return parser.parse_args()
+
+
+def serve(application: str, options: argparse.Namespace, **own: Any) -> None:
+    """Run granian until it is told to stop, with what the web server and the gateway have in common."""
     # Many threads search at once: helpers of a matrix product would only wait for a processor.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    connections = count_connections()
-    logging.getLogger("_granian").addFilter(lambda record: not record.msg.startswith(NEEDLESS_WARNING))
     Server(
-        APPLICATION,
+        application,
         address=options.host,
         port=options.port,
-        interface=Interfaces.WSGI,
         workers=options.processes,
-        blocking_threads=count_threads(connections),
-        backpressure=connections,
         # A connection with many requests at once would have more of them than there are threads.
         http=HTTPModes.http1,
         http1_settings=HTTP1Settings(
@@ -55,13 +68,14 @@ def main() -> None:
         ),
         websockets=False,
         respawn_failed_workers=True,  # in place of a process of its own that died
+        **own,
     ).serve()
 
 
-def count_connections() -> int:
+def count_connections(most: int = CONNECTIONS, *, files_each: int = FILES_A_CONNECTION) -> int:
     """How many connections a process accepts: fewer where the limit of open files is low."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return CONNECTIONS if soft == resource.RLIM_INFINITY else min(CONNECTIONS, soft // FILES_A_CONNECTION)
+    return most if soft == resource.RLIM_INFINITY else min(most, soft // files_each)
 
 
 def count_threads(connections: int) -> int:
@@ -69,10 +83,10 @@ def count_threads(connections: int) -> int:
     return connections + WAITING_REQUESTS + SPARE_THREADS
 
 
-def _raise_file_limit() -> None:
+def raise_file_limit(files: int) -> None:
     """Raise the limit of open files as far as needed and allowed. Child processes inherit it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    wanted = files if hard == resource.RLIM_INFINITY else min(files, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 

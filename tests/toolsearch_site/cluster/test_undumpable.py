@@ -59,7 +59,9 @@ def test_an_ordinary_process_can_be_read(tmp_path: Path) -> None:
     assert is_readable(tmp_path, "-c", WAIT)
 
 
-@pytest.mark.parametrize("module", ["toolsearch_site.celery", "toolsearch_site.wsgi"])
+@pytest.mark.parametrize(
+    "module", ["toolsearch_site.celery", "toolsearch_site.wsgi", "toolsearch_site.gateway"]
+)
 def test_our_programs_cannot(tmp_path: Path, module: str) -> None:
     assert not is_readable(tmp_path, "-c", f"import {module}; {WAIT}")
 
@@ -79,12 +81,13 @@ def test_a_program_of_others_cannot_where_we_start_it(
 
 @pytest.mark.slow
 def test_no_process_of_a_running_instance_can(tmp_path: Path) -> None:
-    up = start(tmp_path, "manage.py", "up", "--no-demo", "--port", str(find_free_port()))
+    ports = ("--port", str(find_free_port()), "--gateway-port", str(find_free_port()))
+    up = start(tmp_path, "manage.py", "up", "--no-demo", *ports)
     try:
         assert up.stdout is not None
-        assert any("ready at" in line for line in up.stdout)
+        assert any("MCP gateway at" in line for line in up.stdout)
         processes = [int(line.partition(":")[0]) for line in processes_of(tmp_path)]
-        assert len(processes) >= 6
+        assert len(processes) >= 8
         assert [command_of(pid) for pid in processes if can_read(pid)] == []
     finally:
         up.send_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""`manage.py up`: web, worker and scheduler in one command, with nothing else to install or start."""
+"""`manage.py up`: everything on one machine in one command, with nothing else to install or start."""
 
 import ipaddress
 import os
@@ -8,6 +8,7 @@ import threading
 import time
 import urllib.request
 from argparse import ArgumentParser
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -18,46 +19,59 @@ from django.db import connections
 from catalog.services import accounts, demo
 from toolsearch_site.cluster import heartbeat
 from toolsearch_site.cluster.preflight import (
+    add_gateway_port,
     disable_pool,
-    find_address,
+    find_listening,
     require_data_folder_and_keys,
     require_database,
 )
-from toolsearch_site.cluster.programs import NodeRole, programs_of
+from toolsearch_site.cluster.programs import Listening, NodeRole, programs_of
 from toolsearch_site.cluster.supervisor import Supervisor
 from toolsearch_site.edge.static_files import collect_static_files
 
 READY_WITHIN_SECONDS = 60
 LABEL_WIDTH = 9
 ROLES = tuple(NodeRole)
+WITHOUT_GATEWAY = tuple(role for role in NodeRole if role is not NodeRole.GATEWAY)
 
 
 class Command(BaseCommand):
-    help = "Migrate, load the demo, and run the web server, a worker and the scheduler until Ctrl-C."
+    help = "Migrate, load the demo, and run web server, MCP gateway, worker and scheduler until Ctrl-C."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1")
         parser.add_argument("--port", type=int, default=settings.ENVIRONMENT.port)
         parser.add_argument("--no-demo", action="store_true", help="start with an empty catalog")
+        add_gateway_port(parser)
+        parser.add_argument("--no-gateway", action="store_true", help="leave the MCP gateway out")
 
-    def handle(self, *, host: str, port: int, no_demo: bool, **options: Any) -> None:
+    def handle(
+        self,
+        *,
+        host: str,
+        port: int,
+        gateway_port: int | None,
+        no_demo: bool,
+        no_gateway: bool,
+        **options: Any,
+    ) -> None:
         require_data_folder_and_keys()
-        listen_on = find_address(host, port)
-        if ipaddress.ip_address(listen_on).is_loopback:
+        roles = WITHOUT_GATEWAY if no_gateway else ROLES
+        listening = find_listening(roles, host=host, port=port, gateway_port=gateway_port)
+        if ipaddress.ip_address(listening.host).is_loopback:
             os.environ.setdefault("TOOLSEARCH_TLS", "off")
         disable_pool()
         self._prepare(with_demo=not no_demo)
         sign_in = accounts.create_first_admin()
         connections.close_all()
-        address = f"http://{_in_url(listen_on)}:{port}"
         if sign_in is not None:
             self._say_sign_in(sign_in)
-        supervisor = Supervisor(programs_of(ROLES, host=listen_on, port=port), say=self._say)
+        supervisor = Supervisor(programs_of(roles, listening=listening), say=self._say)
         for sign in (signal.SIGINT, signal.SIGTERM):
             signal.signal(sign, lambda *_: supervisor.stop())
-        threading.Thread(target=self._announce, args=(address,), daemon=True).start()
-        heartbeat.run(supervisor.stopping, ROLES)
+        threading.Thread(target=self._announce, args=(roles, listening), daemon=True).start()
+        heartbeat.run(supervisor.stopping, roles)
         supervisor.run()
         self._say("up", "stopped")
 
@@ -69,9 +83,13 @@ class Command(BaseCommand):
         if with_demo and demo.load_demo():
             self._say("up", "loaded the demo catalog")
 
-    def _announce(self, address: str) -> None:
-        if _wait_until_alive(f"{address}/healthz"):
-            self._say("up", f"toolsearch is ready at {address}")
+    def _announce(self, roles: Sequence[NodeRole], listening: Listening) -> None:
+        site = f"http://{_in_url(listening.host)}:{listening.port}"
+        gateway = f"http://{_in_url(listening.host)}:{listening.gateway_port}"
+        if _wait_until_alive(f"{site}/healthz"):
+            self._say("up", f"toolsearch is ready at {site}")
+        if NodeRole.GATEWAY in roles and _wait_until_alive(f"{gateway}/healthz"):
+            self._say("up", f"MCP gateway at {gateway}/mcp")
 
     def _say_sign_in(self, sign_in: accounts.FirstSignIn) -> None:
         """Prints the first password before anything else can fail: it is stored nowhere."""
