@@ -14,6 +14,7 @@ urlpatterns = [
     path("tools/<str:qualified_name>/sessions/", tool_use.tool_sessions, name="tool_sessions"),
     path("console/", console.console, name="console"),
     path("gateway/", gateway.gateway, name="gateway"),
+    path("gateway/servers/<path:name>/", gateway.server_gateway, name="server_gateway"),
     path("gateway/connections/<uuid:lease_id>/close/", gateway.lease_close, name="lease_close"),
     path("policies/<slug:slug>/agent/", agent_answers.agent_answer, name="agent_answer"),
     path("policies/<slug:slug>/agent.json", agent_answers.agent_answer_json, name="agent_answer_json"),

@@ -54,13 +54,21 @@ class GatewayState:
 @dataclass(frozen=True, slots=True)
 class UpstreamFacts:
     """What the gateway knows of one server. `breaker` is the state of the process that refuses calls the
-    longest, None while none does; `refused` is how often each thing could not be passed on.
+    longest, None while none does; `is_refusing` is False once its time is up. `refused` is how often each thing
+    could not be passed on.
     """
 
     breaker: UpstreamState | None
+    is_refusing: bool
     refused: Sequence[tuple[str, int]]
     leases: int
     open_calls: int
+
+    @property
+    def stamp(self) -> str:
+        state = self.breaker
+        breaker = state and (state.breaker, state.failures, state.open_until, state.error, self.is_refusing)
+        return stamp_of(breaker, self.refused, self.leases, self.open_calls)
 
 
 def read_gateway(*, now: datetime) -> GatewayState:
@@ -83,7 +91,8 @@ def read_gateway(*, now: datetime) -> GatewayState:
 def read_upstream(server: Server, *, now: datetime) -> UpstreamFacts:
     alive = _alive(now)
     states = list(UpstreamState.objects.filter(server=server, process__in=alive))
-    refusing = [state for state in states if state.breaker != BreakerState.CLOSED]
+    tripped = [state for state in states if state.breaker != BreakerState.CLOSED]
+    breaker = max(tripped, key=_refuses_until, default=None)
     refused: Counter[str] = Counter()
     for state in states:
         refused.update(state.refused)
@@ -91,7 +100,10 @@ def read_upstream(server: Server, *, now: datetime) -> UpstreamFacts:
         leases=Count("pk"), open_calls=Sum("open_calls", default=0)
     )
     return UpstreamFacts(
-        breaker=max(refusing, key=_refuses_until, default=None), refused=refused.most_common(), **leases
+        breaker=breaker,
+        is_refusing=breaker is not None and _refuses_until(breaker) > now.timestamp(),
+        refused=refused.most_common(),
+        **leases,
     )
 
 

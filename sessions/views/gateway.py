@@ -14,7 +14,7 @@ from catalog.access.roles import Role, role_required
 from catalog.console.pages import actor_of_request, render_page
 from catalog.console.seen import NOTHING_NEW, has_seen
 from catalog.domain.errors import NotFound
-from catalog.selectors import policies
+from catalog.selectors import policies, servers
 from sessions.domain.gateway_clients import CLIENTS
 from sessions.offers import gateway_offer
 from sessions.offers.gateway_offer import GatewayOffer
@@ -58,6 +58,20 @@ def gateway(request: HttpRequest) -> HttpResponse:
         "known_clients": CLIENTS,
     }
     return render_page(request, "sessions/gateway.html", "sessions/_gateway_live.html", context)
+
+
+@require_GET
+@role_required(Role.VIEWER)
+def server_gateway(request: HttpRequest, name: str) -> HttpResponse:
+    """How calls of one server go: a card that its page asks for and that is polled, and a page of its own
+    without JavaScript.
+    """
+    server = servers.find_server(name)
+    facts = gateway_page.read_upstream(server, now=timezone.now())
+    if has_seen(request, facts.stamp):
+        return HttpResponse(status=NOTHING_NEW)
+    context = {"server": server, "upstream": facts}
+    return render_page(request, "sessions/server_gateway.html", "sessions/_server_gateway.html", context)
 
 
 @require_POST

@@ -25,6 +25,7 @@ from sessions.models import (
     SearchEvent,
     SearchEventOutcome,
     SessionEvent,
+    UpstreamState,
     Via,
 )
 
@@ -146,6 +147,13 @@ def make_lease(*, process: GatewayProcess | None = None, **values: Any) -> OpenL
     if "server" not in values:
         values["server"] = make_server(transport=Transport.HTTP, url="https://mcp.example.com/")
     return OpenLease.objects.create(process=process or make_gateway_process(), **values)
+
+
+def make_upstream_state(*, server: Server, **values: Any) -> UpstreamState:
+    """What a gateway process knows of the server; calls go through unless `breaker` says otherwise."""
+    if "process" not in values:
+        values["process"] = make_gateway_process()
+    return UpstreamState.objects.create(server=server, **values)
 
 
 def _definition_of(tool: Tool) -> Definition:

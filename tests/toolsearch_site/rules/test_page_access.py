@@ -101,6 +101,7 @@ PAGES: dict[str, tuple[Least, Least]] = {
     "session_unload": (NOBODY, EDITOR),
     "session_delete": (NOBODY, ADMIN),
     "gateway": (VIEWER, NOBODY),
+    "server_gateway": (VIEWER, NOBODY),
     "lease_close": (NOBODY, EDITOR),
     "console": (VIEWER, NOBODY),
     "saved_list": (VIEWER, NOBODY),
