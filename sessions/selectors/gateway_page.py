@@ -54,8 +54,8 @@ class GatewayState:
 @dataclass(frozen=True, slots=True)
 class UpstreamFacts:
     """What the gateway knows of one server. `breaker` is the state of the process that refuses calls the
-    longest, None while none does; `is_refusing` is False once its time is up. `refused` is how often each thing
-    could not be passed on.
+    longest, None while none does; `is_refusing` is False once its time is up. `refused` is how often each
+    thing could not be passed on.
     """
 
     breaker: UpstreamState | None
