@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sessions.views import agent_answers, console, sessions, tool_use
+from sessions.views import agent_answers, console, gateway, sessions, tool_use
 
 urlpatterns = [
     path("sessions/", sessions.session_list, name="session_list"),
@@ -13,6 +13,9 @@ urlpatterns = [
     path("sessions/<uuid:session_id>/delete/", sessions.session_delete, name="session_delete"),
     path("tools/<str:qualified_name>/sessions/", tool_use.tool_sessions, name="tool_sessions"),
     path("console/", console.console, name="console"),
+    path("gateway/", gateway.gateway, name="gateway"),
+    path("gateway/servers/<path:name>/", gateway.server_gateway, name="server_gateway"),
+    path("gateway/connections/<uuid:lease_id>/close/", gateway.lease_close, name="lease_close"),
     path("policies/<slug:slug>/agent/", agent_answers.agent_answer, name="agent_answer"),
     path("policies/<slug:slug>/agent.json", agent_answers.agent_answer_json, name="agent_answer_json"),
 ]

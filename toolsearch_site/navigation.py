@@ -43,6 +43,7 @@ ENTRIES = (
     MenuEntry("Policies", "policy_list", "adjustments", "policies", shortcut="p"),
     MenuEntry("Sessions", "session_list", "messages", "sessions", shortcut="e"),
     MenuEntry("Connect an agent", "connect", "player-play", "connect", shortcut="a"),
+    MenuEntry("Gateway", "gateway", "plug-connected", "gateway", shortcut="w"),
     MenuEntry("Test console", "console", "search", "console", shortcut="c"),
     MenuEntry("Models", "model_list", "cpu", "models", shortcut="m"),
     MenuEntry("Keys", "key_list", "key", "keys", least=Role.ADMIN, shortcut="k"),

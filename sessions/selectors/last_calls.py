@@ -3,9 +3,10 @@
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from catalog.models import ApiKey
-from sessions.models import AgentSession, SearchEvent
+from sessions.models import AgentSession, Call, CallOutcome, SearchEvent
 
 SHOWN_IN_SECONDS = timedelta(minutes=1)
 # What a call is to a reader, by method and path as keys keep them.
@@ -14,6 +15,8 @@ _WORDS = (
     (re.compile(r"GET /(sessions|policies)/[^/]+/tools"), "read its tool list"),
     (re.compile(r"POST /sessions/[^/]+/search"), "searched"),
     (re.compile(r"POST /sessions/[^/]+/turns"), "ended a turn"),
+    (re.compile(r"POST /mcp tools/list"), "listed its tools"),
+    (re.compile(r"POST /mcp\b.*"), "reached the gateway"),
 )
 
 
@@ -31,19 +34,28 @@ class LastCall:
 
 
 def read_last_call(key: ApiKey | None, *, now: datetime) -> LastCall | None:
-    """The last call with this key, or with any. Uses are written once a minute and searches at once, so a
-    later search counts.
+    """The last call with this key, or with any. Uses are written once a minute, searches and calls of tools
+    at once, so a later one of those counts.
     """
     used = key or ApiKey.objects.exclude(last_used_at=None).order_by("-last_used_at").first()
     if used is None or used.last_used_at is None:
         return None
-    at, words, query = used.last_used_at, _describe(used.last_call), ""
-    search = _read_last_search(used)
-    if search is not None and search.at > at:
-        at, words, query = search.at, "searched", search.query
-    age = max(now - at, timedelta())
+    found = [_Happening(used.last_used_at, _describe(used.last_call), used.last_client)]
+    if search := _read_last_search(used):
+        found.append(_Happening(search.at, "searched", used.last_client, search.query))
+    if call := Call.objects.filter(key=used).first():
+        found.append(_Happening(call.at, _describe_tool_call(call), call.client or used.last_client))
+    last = max(found, key=lambda each: each.at)
+    age = max(now - last.at, timedelta())
     seconds_ago = int(age.total_seconds()) if age < SHOWN_IN_SECONDS else None
-    return LastCall(at, used.last_client, words, query, seconds_ago)
+    return LastCall(last.at, last.client, last.words, last.query, seconds_ago)
+
+
+class _Happening(NamedTuple):
+    at: datetime
+    words: str
+    client: str
+    query: str = ""
 
 
 def _read_last_search(key: ApiKey) -> SearchEvent | None:
@@ -54,3 +66,8 @@ def _read_last_search(key: ApiKey) -> SearchEvent | None:
 
 def _describe(call: str) -> str:
     return next((words for pattern, words in _WORDS if pattern.fullmatch(call)), call or "called")
+
+
+def _describe_tool_call(call: Call) -> str:
+    outcome = "" if call.outcome == CallOutcome.OK else f": {call.get_outcome_display().lower()}"
+    return f"called {call.tool}{outcome}"

@@ -14,7 +14,20 @@ from catalog.models import ApiKey, Change, Job, Policy, RefreshRun, Server, Tool
 from catalog.models.changes import Action, Subject
 from catalog.models.jobs import JobKind
 from catalog.services import tools
-from sessions.models import AgentSession, EventKind, SearchEvent, SearchEventOutcome, SessionEvent
+from sessions.models import (
+    AgentSession,
+    Call,
+    CallOutcome,
+    EventKind,
+    GatewayClient,
+    GatewayProcess,
+    OpenLease,
+    SearchEvent,
+    SearchEventOutcome,
+    SessionEvent,
+    UpstreamState,
+    Via,
+)
 
 _numbers = count(1)
 PASSWORD = "correct horse battery staple"
@@ -103,6 +116,44 @@ def make_search(session: AgentSession, **values: Any) -> SearchEvent:
     values.setdefault("outcome", SearchEventOutcome.MATCHED)
     values = {"turn": session.turn, "query": "create an issue", "form": "keywords", "took_us": 900, **values}
     return SearchEvent.objects.create(session=session, **values)
+
+
+def make_call(*, key: ApiKey | None = None, **values: Any) -> Call:
+    """A call through the gateway that went well; `outcome` says otherwise."""
+    key = key or make_key()
+    values.setdefault("at", timezone.now())
+    values = {"server": "github", "tool": "mcp__github__create_issue", "via": Via.CALL_TOOL, **values}
+    values = {"outcome": CallOutcome.OK, "duration_ms": 12, "key_name": key.name, **values}
+    return Call.objects.create(key=key, policy=key.policy.slug, **values)
+
+
+def make_gateway_process(**values: Any) -> GatewayProcess:
+    now = timezone.now()
+    values = {"process": f"node-{next(_numbers)}:1", "started_at": now, "seen_at": now, **values}
+    return GatewayProcess.objects.create(**values)
+
+
+def make_gateway_client(*, key: ApiKey | None = None, **values: Any) -> GatewayClient:
+    now = timezone.now()
+    values = {"name": f"client-{next(_numbers)}", "revision": "2026-07-28", "exposure": "search", **values}
+    values = {"first_seen_at": now, "last_seen_at": now, **values}
+    return GatewayClient.objects.create(key=key or make_key(), **values)
+
+
+def make_lease(*, process: GatewayProcess | None = None, **values: Any) -> OpenLease:
+    """A connection to a server that keys share; `key` says whose it is."""
+    now = timezone.now()
+    values = {"opened_at": now, "last_used_at": now, "protocol_version": "2025-11-25", **values}
+    if "server" not in values:
+        values["server"] = make_server(transport=Transport.HTTP, url="https://mcp.example.com/")
+    return OpenLease.objects.create(process=process or make_gateway_process(), **values)
+
+
+def make_upstream_state(*, server: Server, **values: Any) -> UpstreamState:
+    """What a gateway process knows of the server; calls go through unless `breaker` says otherwise."""
+    if "process" not in values:
+        values["process"] = make_gateway_process()
+    return UpstreamState.objects.create(server=server, **values)
 
 
 def _definition_of(tool: Tool) -> Definition:

@@ -1,46 +1,83 @@
 """The page that connects an agent: complete snippets, and a line that follows the first call."""
 
+import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from catalog.access import key_uses
 from catalog.access.roles import Role
 from catalog.models import ApiKey
 from catalog.services import decisions
+from sessions.domain.gateway_clients import CLIENTS
 from sessions.domain.snippets import GUIDES, KEY_PLACEHOLDER
+from sessions.models import CallOutcome
 from sessions.services import write_behind
 from tests.harness.pages import HTMX, signed_in, text_of, visible_text
-from tests.harness.rows import make_key, make_search, make_server, make_session, make_tool
+from tests.harness.rows import make_call, make_key, make_search, make_server, make_session, make_tool
 from tests.sessions.api.calling import fill_catalog, make_agent
 
 pytestmark = pytest.mark.django_db
 
 
+def tabs_of(response: Any) -> list[Any]:
+    return [tab for group in response.context["groups"] for tab in group.tabs]
+
+
+def texts_of(response: Any) -> list[str]:
+    return [way.before + way.text for tab in tabs_of(response) for way in tab.ways]
+
+
 class TestSnippets:
-    def test_each_has_the_address_a_place_for_the_key_and_a_query_of_ones_own(self) -> None:
+    def test_mcp_clients_come_first_then_frameworks_then_rest(self) -> None:
+        groups = signed_in(Role.VIEWER).get("/connect/").context["groups"]
+        assert [group.label for group in groups] == ["MCP clients", "Frameworks", "REST API"]
+        labels = [[tab.label for tab in group.tabs] for group in groups]
+        assert labels[0][:4] == ["Claude Code", "Codex", "Gemini CLI", "opencode"]
+        assert labels[2] == ["curl", "Anthropic SDK", "OpenAI SDK"]
+
+    def test_each_has_the_address_and_nothing_left_to_fill(self) -> None:
         make_tool(server=make_server(name="harbour"), name="get_tide")
         decisions.bring_up_to_date()
-        tabs = signed_in(Role.VIEWER).get("/connect/").context["tabs"]
-        assert [tab.label for tab in tabs] == ["curl", "Anthropic SDK", "OpenAI SDK"]
-        for tab in tabs:
-            assert "http://testserver" in tab.text
-            assert KEY_PLACEHOLDER in tab.text
-            assert "get tide" in tab.text
-            assert "@" not in tab.text.replace('"$@"', "")
+        response = signed_in(Role.VIEWER).get("/connect/")
+        rest = {guide.slug for guide in GUIDES}
+        for tab in tabs_of(response):
+            address = "http://testserver" if tab.slug in rest else "http://testserver:8001/mcp"
+            for way in tab.ways:
+                assert address in way.text, tab.slug
+                assert not re.search(r"@\w+@", way.before + way.text), tab.slug
+        assert all("get tide" in tab.ways[0].text for tab in tabs_of(response) if tab.slug in rest)
+
+    def test_each_has_a_place_for_the_key_or_asks_for_it(self) -> None:
+        for text in texts_of(signed_in(Role.VIEWER).get("/connect/")):
+            assert KEY_PLACEHOLDER in text or "promptString" in text
+
+    def test_new_key_is_filled_in_once(self) -> None:
+        client = signed_in(Role.ADMIN)
+        made = client.post("/keys/", {"name": "k", "policy": "default", "scope": "agent"}, follow=True)
+        text = made.context["new_text"]
+        assert sum(text in shown for shown in texts_of(made)) >= len(GUIDES) + len(CLIENTS) - 1
+        again = client.get(made.redirect_chain[-1][0])
+        assert not any(text in shown for shown in texts_of(again))
+
+    def test_gateway_s_own_address_is_used_where_one_is_set(self, settings: Settings) -> None:
+        settings.GATEWAY_URL = "https://tools.example.com/mcp"
+        page = text_of(signed_in(Role.VIEWER).get("/connect/"))
+        assert "https://tools.example.com/mcp" in page
+        assert ":8001" not in page
 
     def test_names_of_tools_become_no_code(self) -> None:
         make_tool(server=make_server(), name="\"; rm -rf '$HOME' #")
         decisions.bring_up_to_date()
-        for tab in signed_in(Role.VIEWER).get("/connect/").context["tabs"]:
-            assert "rm" not in tab.text.split()
+        for text in texts_of(signed_in(Role.VIEWER).get("/connect/")):
+            assert "rm" not in text.split()
 
     def test_empty_catalog_has_snippets_too(self) -> None:
-        page = signed_in(Role.VIEWER).get("/connect/")
-        assert len(page.context["tabs"]) == len(GUIDES)
+        assert len(tabs_of(signed_in(Role.VIEWER).get("/connect/"))) == len(GUIDES) + len(CLIENTS)
 
     def test_python_snippets_compile(self) -> None:
         for guide in GUIDES[1:]:
@@ -96,6 +133,22 @@ class TestFirstCall:
         line = visible_text(signed_in(Role.ADMIN).get(f"/connect/?key={agent.key.pk}", headers=HTMX))
         assert "searched “create &lt;b&gt;issue&lt;/b&gt;”" in line
 
+    def test_a_later_call_of_a_tool_is_told_at_once(self) -> None:
+        key = make_key()
+        ApiKey.objects.update(
+            last_used_at=timezone.now() - timedelta(seconds=30), last_call="POST /mcp", last_client="node"
+        )
+        make_call(key=key, tool="mcp__github__create_issue", client="codex", outcome=CallOutcome.TIMEOUT)
+        line = visible_text(signed_in(Role.ADMIN).get(f"/connect/?key={key.pk}", headers=HTMX))
+        assert "s ago: codex, called mcp__github__create_issue: timed out" in line
+
+    def test_an_earlier_call_of_a_tool_is_not_the_last(self) -> None:
+        key = make_key()
+        ApiKey.objects.update(last_used_at=timezone.now(), last_call="POST /mcp", last_client="node")
+        make_call(key=key, at=timezone.now() - timedelta(minutes=2))
+        line = visible_text(signed_in(Role.ADMIN).get(f"/connect/?key={key.pk}", headers=HTMX))
+        assert "s ago: node, reached the gateway" in line
+
     @pytest.mark.parametrize(
         ("call", "words"),
         [
@@ -103,6 +156,8 @@ class TestFirstCall:
             ("GET /sessions/…/tools", "read its tool list"),
             ("POST /sessions/…/search", "searched"),
             ("POST /sessions/…/turns", "ended a turn"),
+            ("POST /mcp", "reached the gateway"),
+            ("POST /mcp tools/list", "listed its tools"),
             ("GET /servers", "GET /servers"),
             ("", "called"),
         ],
@@ -131,5 +186,5 @@ class TestFirstCall:
         ApiKey.objects.update(last_used_at=timezone.now())
         client = signed_in(Role.VIEWER)
         client.get("/connect/", headers=HTMX)
-        with django_assert_num_queries(6):
+        with django_assert_num_queries(7):
             client.get("/connect/", headers=HTMX)

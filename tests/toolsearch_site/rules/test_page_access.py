@@ -17,7 +17,7 @@ from django.test import Client
 from catalog.access.roles import Role
 from catalog.models import Change, ModelSupport, SavedQuery
 from tests.harness.addresses import admin_addresses, console_addresses
-from tests.harness.rows import make_change, make_key, make_session, make_tool, make_user
+from tests.harness.rows import make_change, make_key, make_lease, make_session, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -100,6 +100,9 @@ PAGES: dict[str, tuple[Least, Least]] = {
     "session_load": (NOBODY, EDITOR),
     "session_unload": (NOBODY, EDITOR),
     "session_delete": (NOBODY, ADMIN),
+    "gateway": (VIEWER, NOBODY),
+    "server_gateway": (VIEWER, NOBODY),
+    "lease_close": (NOBODY, EDITOR),
     "console": (VIEWER, NOBODY),
     "saved_list": (VIEWER, NOBODY),
     "saved_save": (NOBODY, EDITOR),
@@ -150,6 +153,7 @@ def make_things(*, tool: Any, change: Any, key: Any) -> dict[str, object]:
         "job_id": 1,
         "change_id": change.pk,
         "session_id": make_session(key=key).pk,
+        "lease_id": make_lease(key=key).pk,
         "saved_id": SavedQuery.objects.create(policy=key.policy, query="q", expected=[]).pk,
         "model_id": ModelSupport.objects.values_list("pk", flat=True)[0],
         # The admin site's own.

@@ -16,7 +16,9 @@ from tests.harness.pages import broken_rules, signed_in, text_of, visible_text
 from tests.harness.rows import (
     make_change,
     make_event,
+    make_gateway_client,
     make_key,
+    make_lease,
     make_run,
     make_search,
     make_server,
@@ -43,6 +45,7 @@ PATHS = [
     "/imported/?servers=1-9999",
     "/sessions/",
     "/connect/",
+    "/gateway/",
     "/console/",
     "/console/?q=script",
     "/console/?q=script&view=rankers",
@@ -99,6 +102,8 @@ def hostile_paths() -> list[str]:
     make_event(session, by=HOSTILE, loaded=[HOSTILE], unloaded=[HOSTILE], loaded_count=1, unloaded_count=1)
     make_search(session, outcome="no_match", query=HOSTILE, hits=[[HOSTILE, 1]])
     ActivityHour.objects.create(hour=timezone.now().replace(minute=0, second=0, microsecond=0), misses=1)
+    make_gateway_client(key=session.key, name=HOSTILE, version=HOSTILE)
+    make_lease(server=server, key=session.key)
     make_change(actor=HOSTILE, name=HOSTILE, before={HOSTILE: HOSTILE}, after={HOSTILE: [HOSTILE]})
     make_change(actor=HOSTILE, name=tool.qualified_name, subject=Subject.TOOL, after={HOSTILE: HOSTILE})
     SavedQuery.objects.create(policy=session.policy, query=HOSTILE, expected=[tool.qualified_name])
