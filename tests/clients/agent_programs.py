@@ -1,4 +1,4 @@
-"""The agent clients that tests/clients/install.sh puts in var/test-clients, and how each is set up and asked."""
+"""The agent clients that tests/clients/install.sh installs, and how each is set up and asked."""
 
 import json
 import os
@@ -19,6 +19,10 @@ PYTHON = INSTALLED / "venv" / "bin" / "python"
 KEY_VARIABLE = "TOOLSEARCH_KEY"
 PROMPT = "What time is it in Kolkata when it is noon in Tokyo?"
 WITHIN_SECONDS = 90
+CODEX_APPROVAL = """
+[mcp_servers.toolsearch.tools.call_tool]
+approval_mode = "approve"
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,8 @@ def ask_claude_code(setting: Setting) -> str:
     return run(setting, claude, "-p", PROMPT, "--allowedTools", "mcp__toolsearch", **variables)
 
 
-def ask_codex(setting: Setting) -> str:
+def ask_codex(setting: Setting, *, approved: bool = True) -> str:
+    """Codex asks before every tool that may write, and with nobody there to answer it refuses."""
     codex = next((PACKAGES / "codex" / "vendor").glob("*/bin/codex"))
     folder = setting.home / ".codex"
     folder.mkdir()
@@ -86,10 +91,7 @@ wire_api = "responses"
 [mcp_servers.toolsearch]
 url = "{setting.gateway}"
 bearer_token_env_var = "{KEY_VARIABLE}"
-
-[mcp_servers.toolsearch.tools.call_tool]
-approval_mode = "approve"
-"""
+{CODEX_APPROVAL if approved else ""}"""
     )
     return run(setting, codex, "exec", "--skip-git-repo-check", PROMPT)
 

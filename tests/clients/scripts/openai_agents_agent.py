@@ -1,4 +1,4 @@
-"""An agent of openai-agents, run by the Python of var/test-clients: GATEWAY PROMPT, the key in TOOLSEARCH_KEY."""
+"""An agent of openai-agents: GATEWAY PROMPT, with the key in TOOLSEARCH_KEY."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""An agent of pydantic-ai, run by the Python of var/test-clients: GATEWAY PROMPT, the key in TOOLSEARCH_KEY."""
+"""An agent of pydantic-ai: GATEWAY PROMPT, with the key in TOOLSEARCH_KEY."""
 
 import asyncio
 import os

@@ -1,0 +1,59 @@
+"""A running instance whose gateway serves a real server over stdio, and the conformance server over HTTP."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.harness.instance import Instance, running_instance
+from tests.harness.prepared import prepared
+from tests.harness.rest import RestClient
+from tests.servers.installed import EVERYTHING, python_server
+
+AGENTS, CONFORMANCE = "agents", "conformance"
+TIME = python_server("mcp-server-time")
+# What a key of each policy sees. The agents' server of many tools is there to be searched past.
+POLICIES: Mapping[str, Mapping[str, object]] = {
+    AGENTS: {"visible": ["mcp__time__*", "mcp__everything__*"]},
+    CONFORMANCE: {"visible": ["mcp__conformance__*"], "quarantine": "off"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    instance: Instance
+    admin: RestClient
+    keys: Mapping[str, str]
+
+    @property
+    def url(self) -> str:
+        return f"{self.instance.gateway_url}/mcp"
+
+
+@contextmanager
+def running_gateway(folder: Path, conformance_server: str) -> Iterator[Gateway]:
+    with running_instance(
+        prepared(folder), "--no-demo", gateway=True, TOOLSEARCH_PRIVATE_ADDRESSES="on"
+    ) as instance:
+        instance.wait_until_healthy()
+        admin = RestClient(instance.port, instance.manage("create_key", "boss", "--admin").stdout.strip())
+        _add_servers(instance, folder, conformance_server)
+        for slug, fields in POLICIES.items():
+            admin.post("/policies", {"slug": slug, **fields}, status=201)
+        keys = {
+            slug: instance.manage("create_key", slug, "--policy", slug).stdout.strip() for slug in POLICIES
+        }
+        yield Gateway(instance, admin, keys)
+
+
+def _add_servers(instance: Instance, folder: Path, conformance_server: str) -> None:
+    stdio = {"time": TIME, "everything": EVERYTHING}
+    servers: dict[str, object] = {
+        name: {"command": server.command, "args": list(server.args)} for name, server in stdio.items()
+    }
+    config = folder / "servers.json"
+    config.write_text(json.dumps({"mcpServers": {**servers, CONFORMANCE: {"url": conformance_server}}}))
+    for command in (("import_config", str(config)), ("refresh", "--wait")):
+        done = instance.manage(*command)
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
