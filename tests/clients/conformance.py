@@ -88,7 +88,7 @@ def running_conformance_server() -> Iterator[str]:
     process = subprocess.Popen(
         [sys.executable, "-m", "granian", *options, application],
         cwd=ROOT,
-        env={"PATH": os.environ["PATH"]},
+        env={"PATH": os.environ["PATH"], "PYTHONWARNINGS": "ignore"},
         stdin=subprocess.DEVNULL,
     )
     try:

@@ -17,13 +17,19 @@ class KeyProxy:
         self.target_port = urlsplit(target).port or 80
         self.key = key
         self.port = 0
+        self.ready = threading.Event()
 
-    async def serve(self, ready: threading.Event, stop: asyncio.Event) -> None:
+    async def serve(self) -> None:
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
-        ready.set()
-        async with server:
-            await stop.wait()
+        self.ready.set()
+        await self._stopping.wait()
+        server.close()
+
+    def stop(self) -> None:
+        """From another thread. What is still open ends with the loop."""
+        self._loop.call_soon_threadsafe(self._stopping.set)
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -65,27 +71,12 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 @contextmanager
 def running_proxy(target: str, key: str) -> Iterator[str]:
     """The address of a proxy to `target`, without a path."""
-    proxy, ready, stop, loop = (
-        KeyProxy(target, key),
-        threading.Event(),
-        asyncio.Event(),
-        asyncio.new_event_loop(),
-    )
-    thread = threading.Thread(target=lambda: loop.run_until_complete(proxy.serve(ready, stop)))
+    proxy = KeyProxy(target, key)
+    thread = threading.Thread(target=lambda: asyncio.run(proxy.serve()))
     thread.start()
     try:
-        assert ready.wait(10), "the proxy does not start"
+        assert proxy.ready.wait(10), "the proxy does not start"
         yield f"http://127.0.0.1:{proxy.port}"
     finally:
-        loop.call_soon_threadsafe(stop.set)
+        proxy.stop()
         thread.join()
-        _finish(loop)
-
-
-def _finish(loop: asyncio.AbstractEventLoop) -> None:
-    """End what is still open."""
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-    loop.close()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.agent_programs import require_installed
 from tests.clients.conformance import (
     REVISIONS,
     find_failures,
@@ -41,6 +42,7 @@ def test_through_the_gateway_fails_what_the_baseline_names(
 
 
 def test_baseline_names_scenarios_with_reasons() -> None:
+    require_installed()
     for revision in REVISIONS:
         named = read_baseline()[revision]
         assert set(named) <= scenarios_of(revision)
