@@ -6,7 +6,7 @@ import pytest
 
 from tests.clients import agent_programs
 from tests.clients.conformance import running_conformance_server
-from tests.clients.gateway import Gateway, running_gateway
+from tests.clients.gateway import Gateway, gateway_with_servers
 from tests.servers import installed
 
 
@@ -20,5 +20,5 @@ def conformance_server() -> Iterator[str]:
 @pytest.fixture(scope="package")
 def gateway(conformance_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     installed.require_installed()
-    with running_gateway(tmp_path_factory.mktemp("gateway"), conformance_server) as running:
+    with gateway_with_servers(tmp_path_factory.mktemp("gateway"), conformance_server) as running:
         yield running

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.harness.instance import Instance, running_instance
+from tests.harness.instance import START_WITHIN_SECONDS, Instance, running_gateway, wait_for
 from tests.harness.prepared import prepared
 from tests.harness.rest import RestClient
 from tests.servers.installed import EVERYTHING, python_server
@@ -32,11 +32,10 @@ class Gateway:
 
 
 @contextmanager
-def running_gateway(folder: Path, conformance_server: str) -> Iterator[Gateway]:
-    with running_instance(
-        prepared(folder), "--no-demo", gateway=True, TOOLSEARCH_PRIVATE_ADDRESSES="on"
-    ) as instance:
+def gateway_with_servers(folder: Path, conformance_server: str) -> Iterator[Gateway]:
+    with running_gateway(prepared(folder), "--no-demo", TOOLSEARCH_PRIVATE_ADDRESSES="on") as instance:
         instance.wait_until_healthy()
+        wait_for(instance.is_gateway_alive, within_seconds=START_WITHIN_SECONDS, about=instance)
         admin = RestClient(instance.port, instance.manage("create_key", "boss", "--admin").stdout.strip())
         _add_servers(instance, folder, conformance_server)
         for slug, fields in POLICIES.items():
