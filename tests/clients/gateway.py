@@ -1,6 +1,5 @@
 """A running instance whose gateway serves a real server over stdio, and the conformance server over HTTP."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,22 +36,25 @@ def gateway_with_servers(folder: Path, conformance_server: str) -> Iterator[Gate
         instance.wait_until_healthy()
         wait_for(instance.is_gateway_alive, within_seconds=START_WITHIN_SECONDS, about=instance)
         admin = RestClient(instance.port, instance.manage("create_key", "boss", "--admin").stdout.strip())
-        _add_servers(instance, folder, conformance_server)
-        for slug, fields in POLICIES.items():
-            admin.post("/policies", {"slug": slug, **fields}, status=201)
-        keys = {
-            slug: instance.manage("create_key", slug, "--policy", slug).stdout.strip() for slug in POLICIES
-        }
+        _add_servers(instance, admin, conformance_server)
+        keys = {slug: _create_key(admin, slug, fields) for slug, fields in POLICIES.items()}
         yield Gateway(instance, admin, keys)
 
 
-def _add_servers(instance: Instance, folder: Path, conformance_server: str) -> None:
+def _create_key(admin: RestClient, slug: str, fields: Mapping[str, object]) -> str:
+    """A policy, and a key of the same name."""
+    admin.post("/policies", {"slug": slug, **fields}, status=201)
+    return str(admin.post("/keys", {"name": slug, "policy": slug}, status=201)["key"])
+
+
+def _add_servers(instance: Instance, admin: RestClient, conformance_server: str) -> None:
     stdio = {"time": TIME, "everything": EVERYTHING}
     servers: dict[str, object] = {
         name: {"command": server.command, "args": list(server.args)} for name, server in stdio.items()
     }
-    config = folder / "servers.json"
-    config.write_text(json.dumps({"mcpServers": {**servers, CONFORMANCE: {"url": conformance_server}}}))
-    for command in (("import_config", str(config)), ("refresh", "--wait")):
-        done = instance.manage(*command)
-        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    admin.post("/config", {"mcpServers": {**servers, CONFORMANCE: {"url": conformance_server}}})
+    wait_for(lambda: _are_refreshed(admin), within_seconds=60, about=instance)
+
+
+def _are_refreshed(admin: RestClient) -> bool:
+    return all(server["status"] == "ok" for server in admin.get("/servers")["items"])
