@@ -36,8 +36,8 @@ def test_through_the_gateway_fails_what_the_baseline_names(
 ) -> None:
     failures = find_failures(gateway_address, revision, tmp_path)
     expected = set(read_baseline()[revision])
-    unexpected = {name: found for name, found in failures.items() if name not in expected}
-    assert not unexpected, f"{len(unexpected)} scenarios fail that the baseline does not name"
+    unexpected = [f"{name}: {found}" for name, found in sorted(failures.items()) if name not in expected]
+    assert not unexpected, "\n".join(["scenarios fail that the baseline does not name:", *unexpected])
     assert not expected - set(failures), "scenarios of the baseline pass: take them out of it"
 
 
