@@ -60,6 +60,7 @@ SEEN_ONCE = frozenset(
     HERE / part
     for part in (
         "browser",
+        "clients",
         "docs",
         "deploy",
         "up/test_full_disk.py",

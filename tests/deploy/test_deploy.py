@@ -105,7 +105,9 @@ class TestLinters:
         schema = ("--builtin-schema", "vendor.compose-spec")
         assert lint("check-jsonschema", *schema, "deploy/compose.yaml") == ""
 
-    @pytest.mark.parametrize("script", ["deploy/entrypoint.sh", ".ci/run", "tests/servers/install.sh"])
+    @pytest.mark.parametrize(
+        "script", ["deploy/entrypoint.sh", ".ci/run", "tests/servers/install.sh", "tests/clients/install.sh"]
+    )
     def test_shell_script(self, script: str) -> None:
         assert lint("shellcheck", "--severity", "warning", script) == ""
 
