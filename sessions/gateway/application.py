@@ -63,12 +63,12 @@ class Gateway:
         self._listeners = Listeners(most_of_a_key=GATEWAY_OPEN_STREAMS)
         self._refusals = Refusals()
         self._pool = LeasePool(options.pool_limits, environment=os.environ, on_refused=self._refusals.note)
-        self.calls = Calls(
+        self._calls = Calls(
             self._pool, self._threads, count_call=options.count_call, note_refused=self._refusals.note
         )
         relay = Relay(self._pool, self._threads)
         server = make_server(
-            ToolHandlers(self.calls, self._threads), relay, self._listeners, version=options.version
+            ToolHandlers(self._calls, self._threads), relay, self._listeners, version=options.version
         )
         self._inner = server.streamable_http_app(
             streamable_http_path=PATH,
@@ -143,7 +143,7 @@ class Gateway:
             requests=self._requests,
             listeners=self._listeners,
             refusals=self._refusals,
-            calls=self.calls,
+            open_calls=self._calls,
         )
         watch_children_without_threads()
         task = asyncio.create_task(housekeeping.run())

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from catalog.domain.upstream_calls import LeaseHolder
 from django.utils import timezone
 from mcp.server.context import ServerRequestContext
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from catalog.access.key_uses import keep_printable
+from catalog.domain.upstream_calls import LeaseHolder
 from sessions.gateway.callers import Caller
 from sessions.models.gateway import MAX_NAME_CHARS
 from sessions.services import calls

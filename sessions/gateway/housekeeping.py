@@ -12,12 +12,13 @@ from functools import partial
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
+from catalog.access import key_uses
 from catalog.domain.upstream_calls import BreakerState
 from catalog.upstream.leases import LeasePool
 from sessions.gateway.calling import Calls
 from sessions.gateway.streams import Listeners, OpenRequests, find_revoked, read_digests
 from sessions.gateway.threads import Threads
-from sessions.services import gateway_processes
+from sessions.services import calls, gateway_processes, write_behind
 from sessions.services.gateway_processes import LeaseRow, UpstreamRow
 
 LOOK_EVERY_SECONDS = 1.0
@@ -47,7 +48,7 @@ class Housekeeping:
     requests: OpenRequests
     listeners: Listeners
     refusals: Refusals
-    calls: Calls
+    open_calls: Calls
     started_at: datetime = field(default_factory=timezone.now)
     _looks: int = 0
 
@@ -63,9 +64,11 @@ class Housekeeping:
             await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     async def say_goodbye(self) -> None:
-        """Take this process out of what is shown."""
+        """Write what waits to be written, and take this process out of what is shown."""
         try:
             async with asyncio.timeout(GOODBYE_SECONDS):
+                for flush in (calls.flush, write_behind.flush, key_uses.flush):
+                    await self.threads.run(flush)
                 await self.threads.run(gateway_processes.remove, self.process)
         except (TimeoutError, DatabaseError, InterfaceError) as error:
             logger.warning("the gateway could not sign off: %s", error)
@@ -108,7 +111,7 @@ class Housekeeping:
             leases=leases,
             upstreams=self._upstreams(),
             open_streams=self.listeners.count,
-            open_calls=self.calls.open_count,
+            open_calls=self.open_calls.open_count,
         )
         for lease_id in await self.threads.run(report):
             await self.pool.close_lease(str(lease_id))
