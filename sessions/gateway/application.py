@@ -11,6 +11,8 @@ from typing import Any
 
 import anyio
 from django.db import DatabaseError, InterfaceError
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
@@ -21,6 +23,7 @@ from catalog.domain.rates import TooManyRequests
 from catalog.domain.upstream_calls import PoolLimits
 from catalog.upstream.child_watcher import watch_children_without_threads
 from catalog.upstream.leases import LeasePool
+from sessions.domain.gateway_names import CALL_READ_TOOL, CALL_TOOL
 from sessions.gateway.callers import Caller, admit, read_view
 from sessions.gateway.calling import Calls, CountCall
 from sessions.gateway.clients import CALLER
@@ -33,6 +36,9 @@ from sessions.gateway.streams import Listeners, OpenRequests
 from sessions.gateway.threads import Threads
 
 PATH, HEALTH_PATH = "/mcp", "/healthz"
+QUICK_METHODS = frozenset(
+    {"server/discover", "ping", "tools/list", "resources/list", "resources/templates/list", "prompts/list"}
+)
 PROBLEM = b"application/problem+json"
 logger = logging.getLogger(__name__)
 
@@ -70,16 +76,12 @@ class Gateway:
         server = make_server(
             ToolHandlers(self._calls, self._threads), relay, self._listeners, version=options.version
         )
-        self._inner = server.streamable_http_app(
-            streamable_http_path=PATH,
-            stateless_http=True,
-            max_request_body_size=GATEWAY_BODY_BYTES,
-            host="",  # hosts are checked here, before keys
-        )
+        self._streaming = _make_manager(server, json_response=False)
+        self._direct = _make_manager(server, json_response=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._serve_lifespan(scope, receive, send)
+            await self._serve_lifespan(receive, send)
         elif scope["type"] == "http":
             await self._serve(scope, receive, send)
 
@@ -126,13 +128,17 @@ class Gateway:
         answer = _Answer(send)
         body = _TimedBody(receive, self._options.body_seconds)
         async with self._requests.opened(caller.key_id) as opened:
-            await self._inner({**scope, CALLER: caller}, body.receive, answer.send)
+            manager = self._direct if _is_quick(scope, caller) else self._streaming
+            await manager.handle_request({**scope, CALLER: caller}, body.receive, answer.send)
         if opened.cancelled_caught:
             await answer.finish()
 
-    async def _serve_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._running():
-            await self._inner(scope, receive, send)
+    async def _serve_lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with self._streaming.run(), self._direct.run(), self._running():
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
@@ -157,6 +163,24 @@ class Gateway:
             await self._pool.aclose()
             await housekeeping.say_goodbye()
             self._threads.close()
+
+
+def _make_manager(server: Server[Any], *, json_response: bool) -> StreamableHTTPSessionManager:
+    """Hosts are checked here, before keys."""
+    return StreamableHTTPSessionManager(
+        server, json_response=json_response, stateless=True, max_request_body_size=GATEWAY_BODY_BYTES
+    )
+
+
+def _is_quick(scope: Scope, caller: Caller) -> bool:
+    """Whether the answer comes at once, as JSON: nothing to stream, nothing to cancel. The newest revision
+    says in headers what is asked; the SDK checks them against the message.
+    """
+    headers = Headers(scope=scope)
+    if headers.get("mcp-method") != "tools/call":
+        return headers.get("mcp-method") in QUICK_METHODS
+    name = headers.get("mcp-name", "")
+    return name in caller.offer.own_names and name not in {CALL_TOOL, CALL_READ_TOOL}
 
 
 class _Answer:

@@ -45,6 +45,7 @@ def make_server(tools: ToolHandlers, relay: Relay, listeners: Listeners, *, vers
         on_completion=answers_for_sure(relay.complete),
         on_subscriptions_listen=answers_for_sure(listeners.listen),
     )
+    server.middleware.clear()  # tracing of the SDK's own: traces are passed on as they come
     return server
 
 
