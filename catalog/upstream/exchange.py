@@ -21,6 +21,7 @@ class Exchange:
     failure: UpstreamFailure | None = None
     answer: httpx2.Response | None = None
     was_sent: bool = False
+    is_posted: bool = False
     is_session_lost: bool = False
     is_error_answer: bool = False  # an error status came with a JSON-RPC error
 
@@ -29,6 +30,14 @@ class Exchange:
         self.failure = self.failure or failure
         if self.abort:
             self.abort()
+
+    def takes_post(self) -> bool:
+        """Whether a post is this request's: the first one, or one after a redirect.
+
+        Others in the same task answer the server's own requests, or take the request back.
+        """
+        was_posted, self.is_posted = self.is_posted, True
+        return not was_posted or (self.answer is not None and self.answer.has_redirect_location)
 
     @property
     def may_have_run(self) -> bool:

@@ -15,7 +15,7 @@ from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
 from catalog.upstream.exchange import Exchange, current_exchange
 from catalog.upstream.http_failures import explain_broken_call, explain_network_error
 from catalog.upstream.nesting import cut_nesting
-from catalog.upstream.posts import carry
+from catalog.upstream.posts import carry, carry_aside
 from catalog.upstream.throttle import REQUEST_BYTES, Throttle
 
 Resolver = Callable[[str, int], Sequence[str]]
@@ -67,13 +67,16 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._received_bytes = 0
         self._throttle = Throttle(limits.max_bytes_per_second)
         self._telling_methods = telling_methods
+        self.is_open = False  # a lease that has been opened
         self.failure: UpstreamFailure | None = None
         self.last_answer: httpx2.Response | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        exchange = current_exchange.get() if request.method == "POST" else None
-        if exchange:
-            return await carry(request, exchange, send=self._send, wrap=self._wrap)
+        if self.is_open and request.method == "POST":
+            exchange = current_exchange.get()
+            if exchange and exchange.takes_post():
+                return await carry(request, exchange, send=self._send, wrap=self._wrap)
+            return await carry_aside(request, send=self._send)
         await self._throttle.take(REQUEST_BYTES)  # a server can make the SDK ask again and again
         try:
             response = await self._send(request)

@@ -62,6 +62,7 @@ class HttpLink:
 
     def opened(self) -> None:
         """The greeting is over, and so is what went wrong in it: a server may lack the newest revision."""
+        self._guard.is_open = True
         self._guard.failure = self._guard.last_answer = None
 
     def failure(self) -> UpstreamFailure | None:

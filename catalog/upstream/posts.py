@@ -17,6 +17,8 @@ from catalog.upstream.http_failures import explain_broken_call, explain_refusal
 SESSION_HEADER = "mcp-session-id"
 NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
+ASIDE_SECONDS = 10.0  # the SDK sends nothing else meanwhile
+
 Send = Callable[[httpx2.Request], Awaitable[httpx2.Response]]
 Wrap = Callable[[httpx2.Response, str, Exchange], httpx2.Response]
 
@@ -33,12 +35,24 @@ async def carry(request: httpx2.Request, exchange: Exchange, *, send: Send, wrap
         exchange.was_sent = exchange.was_sent or failure.code is FailureCode.NOT_MCP
         exchange.fail(failure)
         return httpx2.Response(202)
-    exchange.was_sent = True
-    exchange.answer = answer
+    exchange.was_sent, exchange.answer = True, answer
     wrapped = wrap(answer, request.url.host, exchange)
     if answer.status_code < 400:
         return wrapped
     return await _read_refusal(request, wrapped, exchange)
+
+
+async def carry_aside(request: httpx2.Request, *, send: Send) -> httpx2.Response:
+    """The same for a notification or an answer of ours, to which nobody waits for an answer."""
+    request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": ASIDE_SECONDS}
+    try:
+        answer = await send(request)
+    except (httpx2.TransportError, UpstreamFailure):
+        return httpx2.Response(202)
+    await answer.aclose()
+    if answer.has_redirect_location:
+        return httpx2.Response(answer.status_code, headers={"location": answer.headers["location"]})
+    return httpx2.Response(202)
 
 
 async def _read_refusal(

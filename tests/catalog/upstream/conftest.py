@@ -63,6 +63,11 @@ class RollCall:
             line.close()
 
 
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
 @pytest.fixture
 def roll_call() -> Iterator[RollCall]:
     call = RollCall()

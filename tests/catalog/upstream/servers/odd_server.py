@@ -50,8 +50,20 @@ def greet(protocol: str = PROTOCOL) -> Reply:
     }
 
 
-def serve(list_page: Callable[[str | None], Reply], *, protocol: str = PROTOCOL) -> None:
-    """Answer the handshake, then each `tools/list` with what `list_page` makes of its cursor."""
+def no_tools(name: str) -> Reply:
+    return {"content": [], "isError": True}
+
+
+def serve(
+    list_page: Callable[[str | None], Reply],
+    *,
+    protocol: str = PROTOCOL,
+    call_tool: Callable[[str], Reply] = no_tools,
+) -> None:
+    """Answer the handshake, then each `tools/list` with what `list_page` makes of its cursor.
+
+    A call is answered with what `call_tool` makes of the tool's name.
+    """
     for line in sys.stdin:
         request = json.loads(line)
         method, identity = request.get("method"), request.get("id")
@@ -62,6 +74,8 @@ def serve(list_page: Callable[[str | None], Reply], *, protocol: str = PROTOCOL)
         elif method == "tools/list":
             cursor = (request.get("params") or {}).get("cursor")
             say({"jsonrpc": "2.0", "id": identity, "result": list_page(cursor)})
+        elif method == "tools/call":
+            say({"jsonrpc": "2.0", "id": identity, "result": call_tool(request["params"]["name"])})
         else:
             say({"jsonrpc": "2.0", "id": identity, "error": {"code": -32601, "message": "Method not found"}})
 
@@ -209,6 +223,26 @@ def asks_a_little_first() -> None:
         return {"tools": [FINE]}
 
     serve(list_page)
+
+
+def answers_strangely() -> None:
+    """What the SDK's own servers would not send."""
+    extra = {
+        "content": [{"type": "text", "text": "more", "shade": "blue"}],
+        "weather": {"sun": True, "rain": None},
+        "_meta": {"example.org/trace": "t1"},
+    }
+    answers = {"extra": extra, "mistyped": {"content": "no list"}}
+    serve(one_page(FINE), call_tool=lambda name: answers.get(name) or no_tools(name))
+
+
+def asks_without_end_in_a_call() -> None:
+    def call_tool(name: str) -> Reply:
+        for number in itertools.count() if name == "ask" else ():
+            say({"jsonrpc": "2.0", "id": f"q{number}", "method": "roots/list"})
+        return no_tools(name)
+
+    serve(one_page(FINE), call_tool=call_tool)
 
 
 def ends_on_an_unknown_question() -> None:
