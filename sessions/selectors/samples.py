@@ -1,8 +1,9 @@
 """A tool list for people: its beginning, indented, or all of it as agents get it."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sessions.offers.rendering.columns import Item
 from sessions.offers.rendering.formats import ListForm
@@ -22,10 +23,18 @@ class Sample:
 
 
 def read_sample(resolved: ResolvedTools, form: ListForm, *, max_chars: int = SHOWN_CHARS) -> Sample:
+    return _take(_lay_out(write_tools(resolved, form)), max_chars)
+
+
+def sample_entries(entries: Iterable[Mapping[str, Any]], *, max_chars: int = SHOWN_CHARS) -> Sample:
+    return _take(map(_indent, entries), max_chars)
+
+
+def _take(texts: Iterable[str], max_chars: int) -> Sample:
     """Whole entries while they fit; a first entry that is too long is cut."""
     shown: list[str] = []
     room = max_chars
-    for text in _lay_out(write_tools(resolved, form)):
+    for text in texts:
         if len(text) > room:
             return _cut(shown, text, room)
         shown.append(text)
@@ -46,7 +55,11 @@ def _lay_out(items: Iterator[Item]) -> Iterator[str]:
     for item in items:
         text = item if isinstance(item, str) else item.content.decode()
         for entry in json.loads(f"[{text}]"):
-            yield "  " + json.dumps(entry, ensure_ascii=False, indent=2).replace("\n", "\n  ")
+            yield _indent(entry)
+
+
+def _indent(entry: Mapping[str, Any]) -> str:
+    return "  " + json.dumps(entry, ensure_ascii=False, indent=2).replace("\n", "\n  ")
 
 
 def _cut(shown: list[str], text: str, room: int) -> Sample:

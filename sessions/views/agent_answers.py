@@ -14,6 +14,7 @@ from sessions.offers import known_models, tool_lists
 from sessions.offers.rendering import pieces
 from sessions.offers.rendering.formats import Format, Hosted, ListForm, resolve_auto
 from sessions.selectors import agent_answers, samples
+from sessions.views import gateway_answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +98,17 @@ class AnswerRequest:
 def agent_answer(request: HttpRequest, slug: str) -> HttpResponse:
     """Shows the whole prompt and the beginning of the list; `agent_answer_json` has everything."""
     policy = policies.find_policy(slug)
+    if gateway_answers.is_asked(request):
+        return gateway_answers.show_client_answer(request, policy, _write_tabs(None))
     asked = AnswerRequest.of(request)
     address = f"{reverse('api:get_policy_tools', args=[slug])}?{write_query(asked.answered)}"
     context = {
         "policy": policy,
         "asked": asked,
         "answer": agent_answers.read_answer(policy.pk, asked.answered),
-        "tabs": [_tab(ListForm(*known), asked) for known in WORDS],
+        "tabs": _write_tabs(asked),
         "address": request.build_absolute_uri(address),
+        "part": "sessions/_agent_answer.html",
     }
     page, part = "sessions/agent_answer.html", "sessions/_agent_answer.html"
     return render_page(request, page, part, context)
@@ -115,6 +119,8 @@ def agent_answer(request: HttpRequest, slug: str) -> HttpResponse:
 def agent_answer_json(request: HttpRequest, slug: str) -> HttpResponse:
     """The whole answer as a file, byte for byte as the API sends it; `part=tools` is the list alone."""
     policy = policies.find_policy(slug)
+    if gateway_answers.is_asked(request):
+        return gateway_answers.send_client_answer(request, policy)
     form = AnswerRequest.of(request).answered
     resolved = agent_answers.resolve_without_session(policy.pk)
     if request.GET.get("part") == "tools":
@@ -131,5 +137,9 @@ def write_query(form: ListForm) -> str:
     return urlencode({"format": form.format, **hosted})
 
 
-def _tab(form: ListForm, asked: AnswerRequest) -> Tab:
-    return Tab(WORDS[form.format, form.hosted].label, write_query(form), is_open=form == asked.form)
+def _write_tabs(asked: AnswerRequest | None) -> list[Tab]:
+    """The first is an MCP client's, which asks the gateway; it is open where no format was asked for."""
+    of_client = Tab("MCP client", gateway_answers.write_query(), is_open=asked is None)
+    forms = [(ListForm(*known), words) for known, words in WORDS.items()]
+    is_open = asked and asked.form
+    return [of_client, *(Tab(words.label, write_query(form), form == is_open) for form, words in forms)]

@@ -58,6 +58,7 @@ OPERATIONS = {
     "roll_back_policy": Who.ADMIN,
     "preview_policy": Who.ADMIN,
     "get_policy_tools": Who.SAME_POLICY,
+    "get_policy_client_list": Who.ADMIN,
     "import_config": Who.ADMIN,
     "export_config": Who.ADMIN,
     "list_models": Who.AGENT,
