@@ -15,7 +15,7 @@ from typing import NamedTuple
 import anyio
 from mcp import Client, MCPError
 from mcp.client.session import ClientRequestContext, ClientSession
-from mcp_types import INVALID_REQUEST, ElicitRequestParams, ErrorData
+from mcp_types import INVALID_REQUEST, ErrorData
 
 from catalog.domain.choices import Transport
 from catalog.domain.connection import FailureCode, JsonObject, UpstreamFailure, resolve
@@ -39,7 +39,7 @@ from catalog.upstream.http import HttpLink
 from catalog.upstream.masking import mask_within, present, secrets_of
 from catalog.upstream.stdio import StdioLink
 
-ELICITATION = "elicitation"
+ELICITATION, SAMPLING, ROOTS = "elicitation", "sampling", "roots"
 LONGEST_ERROR_MESSAGE = 8_000  # of a server's own error: a model reads it
 PARTING_SECONDS = 5.0  # for a lost connection to say what happened
 
@@ -292,13 +292,15 @@ class Lease:
             self._leave.set()
 
     def _make_client(self, link: StdioLink | HttpLink, gate: Gate, mode: Era) -> Client:
-        may_ask = ELICITATION in self._holder.answers
+        answers = self._holder.answers
         return Client(
             gate.watch(link.connect()),
             mode=mode,
             cache=None,
             client_info=OURSELVES,
-            elicitation_callback=_refuse_question if may_ask else None,
+            elicitation_callback=_refuse_question if ELICITATION in answers else None,
+            sampling_callback=_refuse_question if SAMPLING in answers else None,
+            list_roots_callback=_refuse_question if ROOTS in answers else None,
         )
 
     def _tidy(self, failure: UpstreamFailure) -> UpstreamFailure:
@@ -308,9 +310,9 @@ class Lease:
         return UpstreamFailure(failure.code, tidy(failure.message)[:LONGEST_MESSAGE], stderr_tail=tail)
 
 
-async def _refuse_question(context: ClientRequestContext, params: ElicitRequestParams) -> ErrorData:
+async def _refuse_question(context: ClientRequestContext, params: object = None) -> ErrorData:
     """A question by an old revision cannot be handed on: there is no way back to the client that called."""
-    return ErrorData(code=INVALID_REQUEST, message="Elicitation is not possible here")
+    return ErrorData(code=INVALID_REQUEST, message="Questions to the client are not possible here")
 
 
 def _copy(failure: UpstreamFailure) -> UpstreamFailure:

@@ -14,6 +14,8 @@ from sessions.models.gateway import MAX_NAME_CHARS
 from sessions.services import calls
 
 CALLER = "toolsearch.caller"
+# What a server may ask in its result, which is passed on as it is.
+QUESTIONS = {"elicitation", "sampling", "roots"}
 
 Context = ServerRequestContext[Any, Any]
 
@@ -49,13 +51,13 @@ def read_client(context: Context) -> ClientSeen:
     name, _, version = caller_of(context).user_agent.partition("/")
     if params is not None:
         name, version = params.client_info.name, params.client_info.version
-    can_elicit = is_modern and capabilities is not None and capabilities.elicitation is not None
+    able = capabilities.model_dump(include=QUESTIONS, exclude_none=True) if capabilities is not None else {}
     return ClientSeen(
         name=_tidy(name),
         version=_tidy(version),
         revision=revision,
         is_modern=is_modern,
-        answers=frozenset({"elicitation"}) if can_elicit else frozenset(),
+        answers=frozenset(able) if is_modern else frozenset(),
     )
 
 

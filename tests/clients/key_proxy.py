@@ -1,4 +1,4 @@
-"""A proxy that adds a key to every request, for clients that can send no header of their own."""
+"""A proxy that adds a key to every request and sends it to one address, for clients that can do neither."""
 
 import asyncio
 import threading
@@ -14,7 +14,9 @@ class KeyProxy:
     """One request per connection, so that only its head is read; then bytes pass in both directions."""
 
     def __init__(self, target: str, key: str) -> None:
-        self.target_port = urlsplit(target).port or 80
+        address = urlsplit(target)
+        self.target_port = address.port or 80
+        self.target_path = f"{address.path}?{address.query}"
         self.key = key
         self.port = 0
         self.ready = threading.Event()
@@ -50,13 +52,16 @@ class KeyProxy:
     def _with_key(self, head: bytes) -> bytes:
         """The client's own Host and Origin become the target's; others pass, for the target to refuse."""
         first, *headers = head.removesuffix(HEAD_END).split(b"\r\n")
+        method, _, version = first.split(b" ")
         kept = [line for line in headers if not line.lower().startswith(HOP_HEADERS)]
         ours, theirs = f":{self.port}".encode(), f":{self.target_port}".encode()
         named = [
             line.replace(ours, theirs) if line[:5].lower() in {b"host:", b"origi"} else line for line in kept
         ]
         added = [f"Authorization: Bearer {self.key}".encode(), b"Connection: close"]
-        return b"\r\n".join([first, *named, *added]) + HEAD_END
+        return (
+            b"\r\n".join([b" ".join([method, self.target_path.encode(), version]), *named, *added]) + HEAD_END
+        )
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -70,13 +75,13 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @contextmanager
 def running_proxy(target: str, key: str) -> Iterator[str]:
-    """The address of a proxy to `target`, without a path."""
+    """The address of a proxy to `target`."""
     proxy = KeyProxy(target, key)
     thread = threading.Thread(target=lambda: asyncio.run(proxy.serve()))
     thread.start()
     try:
         assert proxy.ready.wait(10), "the proxy does not start"
-        yield f"http://127.0.0.1:{proxy.port}"
+        yield f"http://127.0.0.1:{proxy.port}/mcp"
     finally:
         proxy.stop()
         thread.join()

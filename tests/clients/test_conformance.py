@@ -21,8 +21,8 @@ pytestmark = pytest.mark.clients
 @pytest.fixture(scope="module")
 def gateway_address(gateway: Gateway) -> Iterator[str]:
     """The gateway as the suite can ask it: without a key, with one server's tools by their own names."""
-    with running_proxy(gateway.url, gateway.keys[CONFORMANCE]) as proxy:
-        yield f"{proxy}/mcp?expose=native&names=own"
+    with running_proxy(f"{gateway.url}?expose=native&names=own", gateway.keys[CONFORMANCE]) as proxy:
+        yield proxy
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
