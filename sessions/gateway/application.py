@@ -30,6 +30,7 @@ from sessions.gateway.clients import CALLER
 from sessions.gateway.handlers import ToolHandlers
 from sessions.gateway.hosts import AllowedHosts
 from sessions.gateway.housekeeping import Housekeeping, Refusals
+from sessions.gateway.open_calls import OpenCalls
 from sessions.gateway.relaying import Relay
 from sessions.gateway.server import make_server
 from sessions.gateway.streams import Listeners, OpenRequests
@@ -69,13 +70,17 @@ class Gateway:
         self._listeners = Listeners(most_of_a_key=GATEWAY_OPEN_STREAMS)
         self._refusals = Refusals()
         self._pool = LeasePool(options.pool_limits, environment=os.environ, on_refused=self._refusals.note)
-        self._calls = Calls(
-            self._pool, self._threads, count_call=options.count_call, note_refused=self._refusals.note
+        self._open_calls = OpenCalls()
+        calls = Calls(
+            self._pool,
+            self._threads,
+            self._open_calls,
+            count_call=options.count_call,
+            note_refused=self._refusals.note,
         )
-        relay = Relay(self._pool, self._threads)
-        server = make_server(
-            ToolHandlers(self._calls, self._threads), relay, self._listeners, version=options.version
-        )
+        relay = Relay(self._pool, self._threads, self._open_calls)
+        tools = ToolHandlers(calls, self._threads)
+        server = make_server(tools, relay, self._listeners, version=options.version)
         self._streaming = _make_manager(server, json_response=False)
         self._direct = _make_manager(server, json_response=True)
 
@@ -149,7 +154,7 @@ class Gateway:
             requests=self._requests,
             listeners=self._listeners,
             refusals=self._refusals,
-            open_calls=self._calls,
+            open_calls=self._open_calls,
         )
         watch_children_without_threads()
         task = asyncio.create_task(housekeeping.run())

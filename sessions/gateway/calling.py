@@ -3,9 +3,7 @@
 import asyncio
 import json
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -17,7 +15,7 @@ from mcp_types import INVALID_PARAMS
 
 from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.domain.errors import InvalidInput, ToolSearchError
-from catalog.domain.limits import GATEWAY_MESSAGE_BYTES, GATEWAY_OPEN_CALLS
+from catalog.domain.limits import GATEWAY_MESSAGE_BYTES
 from catalog.domain.policy import RecordCalls
 from catalog.domain.upstream_calls import (
     CallTimedOut,
@@ -32,6 +30,7 @@ from sessions.gateway.answers import JsonObject, answer_error, count_bytes
 from sessions.gateway.arguments import check_arguments
 from sessions.gateway.callers import Caller
 from sessions.gateway.clients import ClientSeen, Context, note_client
+from sessions.gateway.open_calls import OpenCalls, TooManyOpenCalls
 from sessions.gateway.results import CutResult, WrongShape, is_unfinished, limit_result, read_result
 from sessions.gateway.threads import Threads
 from sessions.models import CallOutcome, Via
@@ -39,7 +38,6 @@ from sessions.offers.gateway_offer import GatewayTool
 from sessions.services import calls, kept_results
 from sessions.services.client_sessions import find_client_session
 
-RETRY_AFTER_SECONDS = 1
 # Of a request's `_meta`: the rest is passed on.
 _OWN_META = ("progressToken",)
 _RESERVED_META = "io.modelcontextprotocol/"
@@ -88,26 +86,30 @@ class Calls:
     """The calls of one gateway process."""
 
     def __init__(
-        self, pool: LeasePool, threads: Threads, *, count_call: CountCall, note_refused: NoteRefused
+        self,
+        pool: LeasePool,
+        threads: Threads,
+        open_calls: OpenCalls,
+        *,
+        count_call: CountCall,
+        note_refused: NoteRefused,
     ) -> None:
         self._pool = pool
         self._threads = threads
+        self._open = open_calls
         self._count_call = count_call
         self._note_refused = note_refused
-        self._open: Counter[int] = Counter()  # by key
-
-    @property
-    def open_count(self) -> int:
-        return self._open.total()
 
     async def call(self, context: Context, report: CallReport) -> JsonObject:
         """The result for the client, whatever happens. Raises MCPError for a tool that is not there now."""
-        caller = report.caller
         try:
-            with self._counted(caller.key_id):
+            with self._open.counted(report.caller.key_id):
                 result = await self._try(context, report)
         except MCPError:
             raise  # unknown: not a call
+        except TooManyOpenCalls as too_many:
+            report.end(CallOutcome.REFUSED, str(too_many))
+            result = answer_error(str(too_many), retry_after_seconds=too_many.retry_after_seconds)
         except Refused as refused:
             report.end(CallOutcome.REFUSED, refused.message)
             result = answer_error(refused.message, **refused.details)
@@ -149,21 +151,6 @@ class Calls:
             )
         )
         return answer_error(message)
-
-    @contextmanager
-    def _counted(self, key_id: int) -> Iterator[None]:
-        if self._open[key_id] >= GATEWAY_OPEN_CALLS:
-            raise Refused(
-                f"{GATEWAY_OPEN_CALLS} calls of this key are open: wait until one has ended.",
-                retry_after_seconds=RETRY_AFTER_SECONDS,
-            )
-        self._open[key_id] += 1
-        try:
-            yield
-        finally:
-            self._open[key_id] -= 1
-            if not self._open[key_id]:
-                del self._open[key_id]
 
     async def _try(self, context: Context, report: CallReport) -> JsonObject:
         target = await self._threads.run(_prepare, report)

@@ -15,7 +15,7 @@ from django.utils import timezone
 from catalog.access import key_uses
 from catalog.domain.upstream_calls import BreakerState
 from catalog.upstream.leases import LeasePool
-from sessions.gateway.calling import Calls
+from sessions.gateway.open_calls import OpenCalls
 from sessions.gateway.streams import Listeners, OpenRequests, find_revoked, read_digests
 from sessions.gateway.threads import Threads
 from sessions.services import calls, gateway_processes, write_behind
@@ -48,7 +48,7 @@ class Housekeeping:
     requests: OpenRequests
     listeners: Listeners
     refusals: Refusals
-    open_calls: Calls
+    open_calls: OpenCalls
     started_at: datetime = field(default_factory=timezone.now)
     _looks: int = 0
 
@@ -111,7 +111,7 @@ class Housekeeping:
             leases=leases,
             upstreams=self._upstreams(),
             open_streams=self.listeners.count,
-            open_calls=self.open_calls.open_count,
+            open_calls=self.open_calls.count,
         )
         for lease_id in await self.threads.run(report):
             await self.pool.close_lease(str(lease_id))

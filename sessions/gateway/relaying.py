@@ -16,6 +16,7 @@ from sessions.domain.resource_addresses import read_address, write_address
 from sessions.gateway.answers import JsonObject, count_bytes
 from sessions.gateway.calling import read_meta
 from sessions.gateway.clients import Context, caller_of, read_client
+from sessions.gateway.open_calls import OpenCalls
 from sessions.gateway.results import is_unfinished, move_links, without_server_info
 from sessions.gateway.threads import Threads
 from sessions.offers.gateway_features import Features, features_of
@@ -25,9 +26,10 @@ _UNREACHABLE = "The server could not be reached."
 
 
 class Relay:
-    def __init__(self, pool: LeasePool, threads: Threads) -> None:
+    def __init__(self, pool: LeasePool, threads: Threads, open_calls: OpenCalls) -> None:
         self._pool = pool
         self._threads = threads
+        self._open = open_calls
 
     async def list_resources(self, context: Context, params: Any) -> JsonObject:
         features = await self._features(context)
@@ -85,13 +87,14 @@ class Relay:
         if meta := read_meta(context):
             params["_meta"] = meta
         try:
-            result = await self._pool.request(
-                upstream,
-                client.holder(caller.key_id),
-                method,
-                params,
-                timeout_seconds=caller.policy.call_timeout_seconds,
-            )
+            with self._open.counted(caller.key_id):
+                result = await self._pool.request(
+                    upstream,
+                    client.holder(caller.key_id),
+                    method,
+                    params,
+                    timeout_seconds=caller.policy.call_timeout_seconds,
+                )
         except UpstreamError as error:
             raise MCPError(code=error.code, message=error.message) from None
         except CallTimedOut as error:

@@ -13,7 +13,7 @@ from sessions.domain import messages
 from sessions.gateway.answers import JsonObject, answer_json
 from sessions.gateway.callers import Caller
 from sessions.models import SearchEventOutcome
-from sessions.offers.gateway_offer import GatewayOffer
+from sessions.offers.gateway_offer import MESSAGE_BYTES, GatewayOffer, count_message_bytes
 from sessions.offers.tool_lists import ResolvedTools
 from sessions.services.loading import SearchCall, SearchResult, answer_search, parse_call
 
@@ -41,7 +41,10 @@ def search(caller: Caller, call: SearchCall) -> tuple[JsonObject, SearchResult]:
 
 
 def describe(caller: Caller, arguments: Mapping[str, Any]) -> JsonObject:
-    """Raises InvalidInput unless `names` is a list of names."""
+    """As many definitions as a message holds; `more` names the others.
+
+    Raises InvalidInput unless `names` is a list of names.
+    """
     names = arguments.get("names")
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise InvalidInput.at("names", "must be a list of tool names")
@@ -49,9 +52,19 @@ def describe(caller: Caller, arguments: Mapping[str, Any]) -> JsonObject:
         raise InvalidInput.at("names", f"takes at most {GATEWAY_DESCRIBED_NAMES} names")
     by_name = caller.offer.by_name
     known = {name: by_name[name] for name in names if name in by_name}
-    tools = [caller.offer.describe(tool) for tool in dict.fromkeys(known.values())]
     missing = [name for name in dict.fromkeys(names) if name not in known]
-    return answer_json(compact_json({"tools": tools, "missing": missing}))
+    tools: list[JsonObject] = []
+    more: list[str] = []
+    # Text and structured content hold them both.
+    left_bytes = MESSAGE_BYTES // 3
+    for tool in dict.fromkeys(known.values()):
+        definition = caller.offer.describe(tool)
+        left_bytes -= count_message_bytes(definition)
+        if left_bytes < 0:
+            more.append(tool.name)
+        else:
+            tools.append(definition)
+    return answer_json(compact_json({"tools": tools, "missing": missing, "more": more}))
 
 
 def _read_text(arguments: Mapping[str, Any], name: str) -> str | None:

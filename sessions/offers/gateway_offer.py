@@ -8,13 +8,12 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from threading import Lock
 from typing import NamedTuple
 
 from catalog.domain.choices import Exposure, Kind, Transport
 from catalog.domain.errors import InvalidInput
-from catalog.domain.limits import GATEWAY_PAGE_TOOLS
+from catalog.domain.limits import GATEWAY_MESSAGE_BYTES, GATEWAY_PAGE_TOOLS
 from catalog.domain.names import ToolId
 from catalog.domain.sizes import measure_definition, tokens_of
 from catalog.models import Server
@@ -29,6 +28,8 @@ SERVERS_KEPT_SECONDS = 1.0
 KEPT_OFFERS = 256
 # Of all offers together: names and lookups take some 500 bytes for each.
 KEPT_TOOLS = 200_000
+# Of tools in a message: there is room for what is around them.
+MESSAGE_BYTES = GATEWAY_MESSAGE_BYTES - 50_000
 SNAPSHOT, BUILTIN = "snapshot", "builtin"
 # A gateway runs no tasks, and does not say that it does.
 _NOT_PASSED = ("execution",)
@@ -112,15 +113,21 @@ class GatewayOffer:
         return tokens_of(own + sum(tool.offered.text.chars for tool in self.listed))
 
     def list_page(self, cursor: str | None = None) -> ListedPage:
-        """Raises InvalidInput for a cursor that no page gave."""
+        """As many tools as a page may have, and a message may hold. Raises InvalidInput for a cursor that no
+        page gave.
+        """
         after = None if cursor is None else _read_cursor(cursor)
-        waiting = (tool for tool in self.listed if after is None or tool.offered.name > after)
-        page = list(islice(waiting, GATEWAY_PAGE_TOOLS))
-        is_last = next(waiting, None) is None
         own = self.own_tools if after is None else []
-        return ListedPage(
-            [*own, *map(self.describe, page)], None if is_last else _write_cursor(page[-1].offered.name)
-        )
+        waiting = (tool for tool in self.listed if after is None or tool.offered.name > after)
+        page, last, left_bytes = list(own), "", MESSAGE_BYTES - count_message_bytes(own)
+        for tool in waiting:
+            entry = self.describe(tool)
+            left_bytes -= count_message_bytes(entry)
+            if last and (left_bytes < 0 or len(page) - len(own) >= GATEWAY_PAGE_TOOLS):
+                return ListedPage(page, _write_cursor(last))
+            page.append(entry)
+            last = tool.offered.name
+        return ListedPage(page, None)
 
     def describe(self, tool: GatewayTool) -> JsonObject:
         """The definition in MCP's form, as a list has it."""
@@ -234,6 +241,11 @@ def server_id_of(name: str) -> int | None:
     """Of a server that can be called."""
     known = _memory.servers().by_name.get(name)
     return None if known is None or known.is_snapshot else known.id
+
+
+def count_message_bytes(value: object) -> int:
+    """The size of a value in a message, where every character past ASCII is escaped."""
+    return len(json.dumps(value, separators=(",", ":")))
 
 
 def _read_servers() -> _Servers:
