@@ -1,0 +1,28 @@
+"""A server on the SDK, over stdio: one of its tools is listed for clients that say they answer questions."""
+
+from typing import Any
+
+import anyio
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+from mcp_types import ListToolsResult, Tool
+
+OBJECT = {"type": "object"}
+
+
+async def list_tools(context: Any, params: Any) -> ListToolsResult:
+    capabilities = context.session.client_capabilities
+    names = ["plain", *(["asks"] if capabilities is not None and capabilities.elicitation else [])]
+    return ListToolsResult(tools=[Tool(name=name, input_schema=OBJECT) for name in names])
+
+
+server: Server[Any] = Server("asking", on_list_tools=list_tools)
+
+
+async def run() -> None:
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+if __name__ == "__main__":
+    anyio.run(run)
