@@ -23,9 +23,9 @@ class FeatureRow:
 
 @dataclass(frozen=True, slots=True)
 class FeatureList:
-    """The first of one kind, and how many there are."""
+    """The first of one kind, which `word` names, and how many there are."""
 
-    heading: str
+    word: str
     rows: tuple[FeatureRow, ...]
     count: int
 
@@ -49,9 +49,9 @@ def features_of_server(server: Server) -> FeaturesOfServer | None:
     if row is None or not (row.resources or row.templates or row.prompts):
         return None
     lists = (
-        _list("Resources", row.resources, "uri"),
-        _list("Resource templates", row.templates, "uriTemplate"),
-        _list("Prompts", row.prompts, ""),
+        _list("resource", row.resources, "uri"),
+        _list("resource template", row.templates, "uriTemplate"),
+        _list("prompt", row.prompts, ""),
     )
     return FeaturesOfServer(
         tuple(each for each in lists if each.count), row.completions, tuple(_find_policies(server))
@@ -66,9 +66,9 @@ def _find_policies(server: Server) -> list[str]:
     return [policy.slug for policy in policies if shows_whole(tools, read_policy(policy))]
 
 
-def _list(heading: str, definitions: Sequence[Mapping[str, Any]], key: str) -> FeatureList:
+def _list(word: str, definitions: Sequence[Mapping[str, Any]], key: str) -> FeatureList:
     rows = tuple(_row(definition, key) for definition in definitions[:SHOWN_ROWS])
-    return FeatureList(heading, rows, len(definitions))
+    return FeatureList(word, rows, len(definitions))
 
 
 def _row(definition: Mapping[str, Any], key: str) -> FeatureRow:
