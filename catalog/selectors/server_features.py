@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from catalog.domain.choices import Kind
 from catalog.domain.decide import shows_whole
 from catalog.models import Policy, Server, ServerFeatures, Tool
 from catalog.selectors.facts import read_facts, read_policy
@@ -59,7 +60,7 @@ def features_of_server(server: Server) -> FeaturesOfServer | None:
 
 
 def _find_policies(server: Server) -> list[str]:
-    if not server.enabled:
+    if not server.enabled or server.kind == Kind.BUILTIN:
         return []
     tools = [known.facts for known in read_facts(Tool.objects.listed().filter(server=server))]
     policies = Policy.objects.order_by("slug")

@@ -133,7 +133,7 @@ class TestToolsThatAsk:
             Transport.STDIO, command=sys.executable, args=(str(SERVERS / "asking_server.py"),)
         )
         listing = upstream.list_tools(connection, limits=Limits(), rules=AT_HOME)
-        assert [tool["name"] for tool in listing.definitions] == ["plain", "asks"]
+        assert [tool["name"] for tool in listing.definitions] == ["plain", "elicitation", "sampling", "roots"]
 
     def test_are_not_listed_where_questions_come_the_old_way(self, list_odd: ListOdd) -> None:
         listing = list_odd("asks_the_old_way")

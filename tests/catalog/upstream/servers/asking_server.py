@@ -1,4 +1,4 @@
-"""A server on the SDK, over stdio: one of its tools is listed for clients that say they answer questions."""
+"""A server on the SDK, over stdio: most of its tools are listed for clients that answer questions alone."""
 
 from typing import Any
 
@@ -11,8 +11,9 @@ OBJECT = {"type": "object"}
 
 
 async def list_tools(context: Any, params: Any) -> ListToolsResult:
-    capabilities = context.session.client_capabilities
-    names = ["plain", *(["asks"] if capabilities is not None and capabilities.elicitation else [])]
+    able = context.session.client_capabilities
+    asking = ("elicitation", "sampling", "roots")
+    names = ["plain", *(name for name in asking if able is not None and getattr(able, name) is not None)]
     return ListToolsResult(tools=[Tool(name=name, input_schema=OBJECT) for name in names])
 
 
