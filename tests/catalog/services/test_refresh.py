@@ -136,8 +136,8 @@ class TestFeatures:
 
     def stored(self, server: Server) -> Features:
         row = ServerFeatures.objects.get(server=server)
-        lists = (tuple(each) for each in (row.resources, row.templates, row.prompts))
-        return Features(*lists, completions=row.completions)
+        resources, templates, prompts = map(tuple, (row.resources, row.templates, row.prompts))
+        return Features(resources, templates, prompts, row.completions)
 
     def test_are_stored_as_they_are_listed(self) -> None:
         server = stdio_server()

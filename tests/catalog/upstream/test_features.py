@@ -2,11 +2,13 @@
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from pydantic import BaseModel
 
 from catalog import upstream
 from catalog.domain.choices import Transport
@@ -23,19 +25,17 @@ def whys(listing: ServerListing) -> dict[str, str]:
 def list_features_with_sdk(server: Any) -> Features:
     """What the SDK's own client lists, in wire form."""
 
+    def dump(listed: Sequence[BaseModel]) -> tuple[dict[str, Any], ...]:
+        return tuple(each.model_dump(by_alias=True, exclude_none=True, mode="json") for each in listed)
+
     async def ask() -> Features:
         async with Client(server, cache=None) as client:
-            lists = (
-                (await client.list_resources()).resources,
-                (await client.list_resource_templates()).resource_templates,
-                (await client.list_prompts()).prompts,
+            return Features(
+                resources=dump((await client.list_resources()).resources),
+                templates=dump((await client.list_resource_templates()).resource_templates),
+                prompts=dump((await client.list_prompts()).prompts),
+                completions=client.server_capabilities.completions is not None,
             )
-            completes = client.server_capabilities.completions is not None
-        dumped = [
-            tuple(each.model_dump(by_alias=True, exclude_none=True, mode="json") for each in one)
-            for one in lists
-        ]
-        return Features(*dumped, completions=completes)
 
     return asyncio.run(ask())
 

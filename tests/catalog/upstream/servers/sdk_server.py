@@ -59,7 +59,7 @@ def advise(taste: str, length: str = "short") -> str:
     return f"{taste} {length}"
 
 
-@server.completion()
+@server.completion()  # type: ignore[no-untyped-call]
 async def complete(
     ref: PromptReference | ResourceTemplateReference,
     argument: CompletionArgument,
