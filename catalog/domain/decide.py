@@ -1,12 +1,12 @@
 """Decides which tools load now and which wait for a search. In doubt a tool loads, with that reason."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import NamedTuple
 
 from catalog.domain.approvals import held_by
-from catalog.domain.choices import Mode, Outcome, Reason
+from catalog.domain.choices import Mode, Outcome, Quarantine, Reason
 from catalog.domain.facts import NO_SESSION, SessionFacts, ToolFacts
 from catalog.domain.globs import compile_globs
 from catalog.domain.policy import Policy
@@ -72,6 +72,16 @@ def visible_tools(
     held = held_by(policy.quarantine)
     shown = [tool for tool in tools if tool.approval not in held] if held else list(tools)
     return _narrow(shown, policy, session)
+
+
+def shows_whole(tools: Collection[ToolFacts], policy: Policy) -> bool:
+    """Whether the policy gives agents what a server offers beside its tools: resources and prompts have no
+    patterns and no approvals, so it has to show the server whole, and to hold nothing back. `tools` are those
+    of the server that are listed.
+    """
+    if policy.quarantine is not Quarantine.OFF:
+        return False
+    return policy.visible is None or (bool(tools) and len(visible_tools(tools, policy)) == len(tools))
 
 
 def locked_tools(

@@ -25,8 +25,8 @@ QUARANTINE_WORDS = {
     Quarantine.NEW_AND_CHANGED: "New tools, and those whose definition changed",
 }
 EXPOSURE_WORDS = {
-    Exposure.SEARCH: "A few tools that search and call the others",
-    Exposure.NATIVE: "Every tool that the policy shows",
+    Exposure.SEARCH: "Search: tools that find and call",
+    Exposure.NATIVE: "Native: every visible tool",
 }
 RECORD_WORDS = {
     RecordCalls.NAMES: "Names, times and sizes",

@@ -85,8 +85,8 @@ class ServerEditForm(RefusableForm):
     keeps_no_state = forms.BooleanField(
         label="Keeps no state",
         required=False,
-        help_text="Keys may share one connection of the MCP gateway to it: nothing that one agent does there"
-        " may show to another.",
+        help_text="Keys may then share one connection of the MCP gateway: only where no agent can see what"
+        " another did.",
     )
     url = forms.CharField(
         label="Address",

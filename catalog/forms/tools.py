@@ -10,7 +10,7 @@ from catalog.models import Tool
 
 LOADING_WORDS = {Loading.INHERIT: "Inherit", Loading.ALWAYS: "Always load", Loading.DEFER: "Defer"}
 READ_ONLY_WORDS = {
-    ReadOnly.INHERIT: "As its definition says",
+    ReadOnly.INHERIT: "As defined",
     ReadOnly.YES: "Read-only",
     ReadOnly.NO: "Changes things",
 }

@@ -40,8 +40,8 @@ class ExportRow:
     decision: str
     reason: str
     tags: tuple[str, ...]
-    demo: bool
     is_read_only: bool
+    demo: bool
 
 
 def export_rows(wanted: ToolFilter) -> Iterator[ExportRow]:
@@ -70,6 +70,6 @@ def export_rows(wanted: ToolFilter) -> Iterator[ExportRow]:
             decision=decision,
             reason=reason,
             tags=tuple(tags.get(tool.pk, ())),
-            demo=tool.server.demo,
             is_read_only=is_read_only(tool.read_only, tool.annotations),
+            demo=tool.server.demo,
         )

@@ -85,7 +85,7 @@ def _ask(job: Job, list_tools: refresh.ListTools) -> TestResult:
         connection = _read_connection(job)
     except SealBroken as broken:
         return TestResult(ok=False, error=str(broken))
-    limits = replace(refresh.limits_of(connection), total_timeout_seconds=left_seconds)
+    limits = replace(refresh.limits_of(connection), total_timeout_seconds=left_seconds, max_features=0)
     try:
         listing = list_tools(connection, limits=limits, rules=refresh.read_rules())
     except UpstreamFailure as failure:

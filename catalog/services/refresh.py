@@ -27,7 +27,16 @@ from catalog.models import Job, RefreshRun, Server
 from catalog.models.jobs import JobKind, JobState
 from catalog.models.servers import MAX_PROTOCOL_CHARS, MAX_TITLE_CHARS, MAX_VERSION_CHARS
 from catalog.sealing import SealBroken
-from catalog.services import connections, demo, derived_state, jobs, retention, tools
+from catalog.services import (
+    connections,
+    decisions,
+    demo,
+    derived_state,
+    jobs,
+    retention,
+    server_features,
+    tools,
+)
 from catalog.services.catalog_lock import lock_catalog
 
 FIRST_RETRY_AFTER_SECONDS = 30
@@ -181,8 +190,13 @@ def _store_listing(
         rejected_more=len(listing.rejected) - len(rejected),
         stderr_tail=listing.stderr_tail,
     )
+    is_new = listing.features is not None and server_features.store_features(
+        server=server, listed=listing.features
+    )
     if stored.touched:
         derived_state.request_all()
+    elif is_new:
+        decisions.request_new_lists()
     if not row.demo:
         demo.give_way(added=len(stored.added))
     return stored

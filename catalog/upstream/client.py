@@ -9,7 +9,7 @@ from functools import partial
 import anyio
 from mcp import Client, MCPError
 from mcp.client import ClientRequestContext
-from mcp_types import METHOD_NOT_FOUND, ElicitRequestParams, ElicitResult, Implementation
+from mcp_types import INVALID_REQUEST, METHOD_NOT_FOUND, ErrorData, Implementation
 
 from catalog.domain.choices import Transport
 from catalog.domain.connection import (
@@ -159,7 +159,7 @@ async def _converse(link: Link, limits: Limits, mode: str, ends_at: float) -> _H
             async with client:
                 timeout_seconds, is_listing = _limit(limits.list_timeout_seconds, ends_at), True
                 list_ends_at = scope.deadline = anyio.current_time() + timeout_seconds
-                _declare_elicitation(client)
+                _declare_answers(client)
                 tools = await _read_tools(client, sieve, limits)
                 heard = _Heard(tools, _read_introduction(client), LOST)
                 scope.deadline = list_ends_at + limits.close_timeout_seconds
@@ -177,17 +177,21 @@ def _limit(seconds: float, ends_at: float) -> float:
     return max(0.0, min(seconds, ends_at - anyio.current_time()))
 
 
-def _declare_elicitation(client: Client) -> None:
+def _declare_answers(client: Client) -> None:
     """Servers list by capability: those of the newest protocol ask by `input_required` results, which pass
     through the gateway, so that tools of theirs that ask can work. Of older ones such tools could not.
     """
-    if client.session.discover_result is not None:
-        client.session._elicitation_callback = _decline  # noqa: SLF001  declared by having one
-        client.session.adopt(client.session.discover_result)
+    session = client.session
+    if session.discover_result is not None:
+        # Declared by having one, whatever it does.
+        session._elicitation_callback = _refuse_question  # noqa: SLF001
+        session._sampling_callback = _refuse_question  # noqa: SLF001
+        session._list_roots_callback = _refuse_question  # noqa: SLF001
+        session.adopt(session.discover_result)
 
 
-async def _decline(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-    return ElicitResult(action="decline")
+async def _refuse_question(context: ClientRequestContext, params: object = None) -> ErrorData:
+    return ErrorData(code=INVALID_REQUEST, message="A listing answers no questions")
 
 
 async def _read_tools(client: Client, sieve: PageSieve, limits: Limits) -> list[object]:

@@ -23,7 +23,16 @@ from catalog.forms.filters import ServerFilterForm
 from catalog.forms.servers import IntervalForm
 from catalog.models import Server
 from catalog.models.jobs import JobState
-from catalog.selectors import demo, policies, refresh_log, server_marks, servers, token_map, tools
+from catalog.selectors import (
+    demo,
+    policies,
+    refresh_log,
+    server_features,
+    server_marks,
+    servers,
+    token_map,
+    tools,
+)
 from catalog.services import refresh
 from catalog.services import servers as server_services
 from catalog.views.edit_conflicts import version_in
@@ -107,6 +116,7 @@ def show_server(
         "tools": rows,
         "is_behind": any(row.is_deciding for row in rows),
         "changed": _compare_changed(server),
+        "features": server_features.features_of_server(server),
         "runs": servers.refresh_history(server),
         **_progress(server),
     }

@@ -3,8 +3,8 @@ from typing import Any, cast
 
 import pytest
 
-from catalog.domain.choices import Kind, Loading, Mode, Outcome, Reason, ThresholdUnit
-from catalog.domain.decide import decide, decide_one, explain_decision, prepare_rules
+from catalog.domain.choices import Kind, Loading, Mode, Outcome, Quarantine, Reason, ThresholdUnit
+from catalog.domain.decide import decide, decide_one, explain_decision, prepare_rules, shows_whole
 from catalog.domain.facts import SessionFacts
 from catalog.domain.policy import Policy
 from catalog.domain.rules import RULES
@@ -215,3 +215,22 @@ def test_the_answer_has_the_contracts_shape() -> None:
             }
         ],
     }
+
+
+@pytest.mark.parametrize(
+    ("policy", "tools", "expected"),
+    [
+        (Policy(), 2, True),
+        (Policy(), 0, True),
+        (Policy(visible=("github/*",)), 2, True),
+        (Policy(visible=("github/*",)), 0, False),
+        (Policy(visible=("tool_0",)), 2, False),
+        (Policy(visible=()), 2, False),
+        (Policy(quarantine=Quarantine.CHANGED), 2, False),
+    ],
+)
+def test_a_server_is_shown_whole_by_a_policy_that_keeps_nothing_of_it_back(
+    policy: Policy, tools: int, expected: bool
+) -> None:
+    listed = [make_tool(name=f"mcp__github__tool_{number}", tool=f"tool_{number}") for number in range(tools)]
+    assert shows_whole(listed, policy) is expected

@@ -491,39 +491,26 @@ class TestNames:
 
 
 class TestKeepsNoState:
-    def entry(self, **more: object) -> dict[str, object]:
-        return {"mcpServers": {"web": {"url": "https://mcp.example.com/", **more}}}
+    URL = "https://mcp.example.com/"
+
+    def load(self, *, actor: Actor = COMMAND_LINE, **more: object) -> import_plans.ImportPlan:
+        return load({"mcpServers": {"web": {"url": self.URL, **more}}}, actor=actor)
 
     def test_is_read_kept_where_the_file_says_nothing_and_written(self) -> None:
-        load(self.entry(keepsNoState=True))
-        assert load(self.entry()).unchanged == ("web",)
-        written = config.export_config(
-            dialect=Dialect.CLAUDE, policy_slug="default", actor=COMMAND_LINE
-        ).document
-        assert written["mcpServers"] == {
-            "web": {**self.entry()["mcpServers"]["web"], "keepsNoState": True, "type": "http"}
-        }  # type: ignore[index]
-        plan = load(self.entry(keepsNoState=False))
-        assert plan.servers[0].reason == "changes keepsNoState"
+        self.load(keepsNoState=True)
+        assert self.load().unchanged == ("web",)
+        written = config.export_config(dialect=Dialect.CLAUDE, policy_slug="default", actor=COMMAND_LINE)
+        entry = {"type": "http", "url": self.URL, "keepsNoState": True}
+        assert written.document["mcpServers"] == {"web": entry}
+        assert self.load(keepsNoState=False).servers[0].reason == "changes keepsNoState"
         assert Server.objects.get().keeps_no_state is False
 
     def test_only_admins_change_it(self) -> None:
         with pytest.raises(InvalidInput, match="admins only"):
-            load(self.entry(keepsNoState=True), actor=EDITOR)
-        load(self.entry(keepsNoState=False), actor=EDITOR)
-        load(self.entry(keepsNoState=True))
-        assert load(self.entry(keepsNoState=True, deferLoading=True), actor=EDITOR).changed == ("web",)
-        assert (
-            "admins only"
-            in refused_in(
-                load(
-                    {
-                        "mcpServers": {
-                            **self.entry(keepsNoState=False)["mcpServers"],
-                            "b": {"url": "https://b.test/"},
-                        }
-                    },
-                    actor=EDITOR,
-                )  # type: ignore[dict-item]
-            )["web"]
-        )
+            self.load(keepsNoState=True, actor=EDITOR)
+        self.load(keepsNoState=False, actor=EDITOR)
+        self.load(keepsNoState=True)
+        assert self.load(keepsNoState=True, deferLoading=True, actor=EDITOR).changed == ("web",)
+        with pytest.raises(InvalidInput, match="admins only"):
+            self.load(keepsNoState=False, actor=EDITOR)
+        assert Server.objects.get().keeps_no_state is True

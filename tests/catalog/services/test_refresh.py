@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -13,13 +14,20 @@ from pytest_django import DjangoAssertNumQueries, Settings
 
 from catalog.access.actors import COMMAND_LINE
 from catalog.domain.choices import Transport
-from catalog.domain.connection import Connection, FailureCode, Rejected, ServerListing, UpstreamFailure
+from catalog.domain.connection import (
+    Connection,
+    FailureCode,
+    Features,
+    Rejected,
+    ServerListing,
+    UpstreamFailure,
+)
 from catalog.domain.definitions import Definition
 from catalog.domain.limits import REJECTED_OF_A_RUN, REJECTED_OF_A_RUN_BYTES
 from catalog.domain.marking import Mark, mark_definition
-from catalog.models import Job, RefreshRun, Server, Tool
+from catalog.models import CatalogVersion, DecidedList, Job, RefreshRun, Server, ServerFeatures, Tool
 from catalog.models.jobs import JobKind, JobState
-from catalog.services import connections, jobs, marks, refresh, retention, servers, snapshots
+from catalog.services import connections, decisions, jobs, marks, refresh, retention, servers, snapshots
 from tests.harness.rows import make_job, make_server
 from tests.sessions.api.calling import make_agent
 
@@ -28,7 +36,7 @@ pytestmark = pytest.mark.django_db
 
 def lists(*names: str, rejected: tuple[Rejected, ...] = ()) -> Callable[..., ServerListing]:
     definitions = tuple({"name": name, "inputSchema": {"type": "object"}} for name in names)
-    return lambda connection, **_: ServerListing(
+    return lambda *_, **__: ServerListing(
         definitions,
         rejected,
         server_title="Fixture",
@@ -111,6 +119,60 @@ class TestSuccess:
         index_jobs.delete()
         run(server, lists("a"))
         assert index_jobs.count() == 0
+
+
+class TestFeatures:
+    """What a server offers beside its tools."""
+
+    FULL = Features(
+        resources=({"uri": "memo://1", "name": "one"},),
+        templates=({"uriTemplate": "memo://{n}", "name": "memo"},),
+        prompts=({"name": "greet", "arguments": [{"name": "who"}]},),
+        completions=True,
+    )
+
+    def offers(self, features: Features | None) -> Callable[..., ServerListing]:
+        return lambda *_, **__: replace(lists("a")(), features=features)
+
+    def stored(self, server: Server) -> Features:
+        row = ServerFeatures.objects.get(server=server)
+        resources, templates, prompts = map(tuple, (row.resources, row.templates, row.prompts))
+        return Features(resources, templates, prompts, row.completions)
+
+    def test_are_stored_as_they_are_listed(self) -> None:
+        server = stdio_server()
+        run(server, self.offers(self.FULL))
+        assert self.stored(server) == self.FULL
+        run(server, self.offers(Features()))
+        assert self.stored(server) == Features()
+
+    def test_stay_what_they_were_where_they_could_not_be_listed(self) -> None:
+        server = stdio_server()
+        run(server, self.offers(self.FULL))
+        run(server, self.offers(None))
+        run(server, fails)
+        assert self.stored(server) == self.FULL
+
+    def test_of_a_server_without_any_nothing_is_stored(self) -> None:
+        run(stdio_server(), self.offers(Features()))
+        assert not ServerFeatures.objects.exists()
+
+    def test_lists_of_agents_follow_a_change_alone(self) -> None:
+        server = stdio_server()
+        run(server, self.offers(self.FULL))
+        decisions.bring_up_to_date()
+        seen = []
+        for features in (self.FULL, None, replace(self.FULL, completions=False)):
+            run(server, self.offers(features))
+            seen.append(CatalogVersion.current())
+            decisions.bring_up_to_date()
+        assert seen[0] == seen[1] < seen[2] == DecidedList.objects.get().catalog_version
+
+    def test_go_with_their_server(self) -> None:
+        server = stdio_server()
+        run(server, self.offers(self.FULL))
+        servers.delete_server(server=server, actor=COMMAND_LINE)
+        assert not ServerFeatures.objects.exists()
 
 
 class TestLongWork:

@@ -15,6 +15,7 @@ from catalog import upstream
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, Limits, ServerListing
 from tests.catalog.upstream.conftest import AT_HOME, list_with_sdk
+from tests.catalog.upstream.test_features import list_features_with_sdk
 from tests.harness.workers import find_free_port
 from tests.servers.installed import EVERYTHING, STDIO_SERVERS, RealServer, require_installed
 
@@ -62,6 +63,17 @@ def run_everything(transport: str) -> Iterator[int]:
             yield port
         finally:
             process.kill()
+
+
+def test_everything_is_listed_with_what_it_offers_beside_tools() -> None:
+    server = StdioServerParameters(command=EVERYTHING.command, args=list(EVERYTHING.args))
+    connection = Connection(Transport.STDIO, command=EVERYTHING.command, args=EVERYTHING.args)
+    features = list_ours(connection).features
+    assert features == list_features_with_sdk(server)
+    assert features.resources
+    assert features.templates
+    assert features.prompts
+    assert features.completions
 
 
 def test_streamable_http_lists_what_the_sdk_lists() -> None:

@@ -154,6 +154,7 @@ class TestTool:
             "keywords": ["b"],
             "hidden": True,
             "tags": ["docs"],
+            "read_only": None,
         }
 
     def test_switch_of_an_older_list_is_refused_once(self, tool: Tool) -> None:

@@ -12,14 +12,14 @@ from catalog import tasks
 from catalog.access.roles import Role
 from catalog.domain.choices import Transport
 from catalog.domain.definitions import Definition
-from catalog.models import Job, Server
+from catalog.models import Job, Server, ServerFeatures
 from catalog.models.jobs import JobState
 from catalog.services.tools import store_definitions
-from tests.harness.pages import HTMX, signed_in, text_of, visible_text
-from tests.harness.rows import make_job, make_run, make_server, make_tool
+from tests.harness.pages import HTMX, broken_rules, signed_in, text_of, visible_text
+from tests.harness.rows import make_job, make_policy, make_run, make_server, make_tool
 
 pytestmark = pytest.mark.django_db
-DETAIL_QUERIES = 18
+DETAIL_QUERIES = 19
 
 
 def make_stdio_server(**values: object) -> Server:
@@ -196,6 +196,39 @@ class TestDetail:
         assert "Every definition is as first seen" in visible_text(
             signed_in(Role.VIEWER).get("/servers/files/")
         )
+
+    def test_what_it_offers_beside_tools_is_listed_inert_and_bounded(self) -> None:
+        server = make_stdio_server(name="files")
+        make_tool(server=server, name="read")
+        assert "Resources and prompts" not in visible_text(signed_in(Role.VIEWER).get("/servers/files/"))
+        hostile = {"uri": "memo://<i>", "name": "<b>bold\u202e", "description": "<script>" + "x" * 5_000}
+        prompts = [{"name": f"prompt-{number}"} for number in range(100)]
+        ServerFeatures.objects.create(server=server, resources=[hostile], prompts=prompts, completions=True)
+        response = signed_in(Role.VIEWER).get("/servers/files/")
+        page, text = visible_text(response), text_of(response)
+        assert "1 resource, 100 prompts" in page
+        assert "The first 12 of 100" in page
+        assert "&lt;b&gt;bold" in text
+        assert "memo://&lt;i&gt;" in text
+        assert "\u202e" not in text
+        assert "xxx" * 70 not in text
+        assert "The server completes arguments." in page
+        assert not broken_rules(response)
+
+    def test_policies_under_which_agents_get_it_are_named(self) -> None:
+        server = make_stdio_server(name="files")
+        make_tool(server=server, name="read")
+        make_tool(server=server, name="write")
+        ServerFeatures.objects.create(server=server, prompts=[{"name": "greet"}])
+        make_policy(slug="narrow", visible=["read"])
+        make_policy(slug="careful", quarantine="changed")
+        make_policy(slug="whole", visible=["files/*"])
+        client = signed_in(Role.VIEWER)
+        assert "through the MCP gateway under default , whole . It takes" in visible_text(
+            client.get("/servers/files/")
+        )
+        Server.objects.update(enabled=False)
+        assert "Agents get none of them." in visible_text(client.get("/servers/files/"))
 
     def test_costs_the_same_queries_for_many_tools_and_changes(
         self, django_assert_num_queries: DjangoAssertNumQueries

@@ -50,6 +50,28 @@ def greet(protocol: str = PROTOCOL) -> Reply:
     }
 
 
+def greet_with(**capabilities: Reply) -> Reply:
+    greeting = greet()
+    return {**greeting, "capabilities": {**greeting["capabilities"], **capabilities}}
+
+
+def serve_lists(lists: dict[str, Callable[[str | None], Reply]], **capabilities: Reply) -> None:
+    """The same for any lists: each request is answered with what is made of its cursor."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        method, identity = request.get("method"), request.get("id")
+        if identity is None or method is None:
+            continue
+        if method == "initialize":
+            say({"jsonrpc": "2.0", "id": identity, "result": greet_with(**capabilities)})
+        elif method in lists:
+            answer = lists[method]((request.get("params") or {}).get("cursor"))
+            body = answer if "error" in answer else {"result": answer}
+            say({"jsonrpc": "2.0", "id": identity, **body})
+        else:
+            say({"jsonrpc": "2.0", "id": identity, "error": {"code": -32601, "message": "Method not found"}})
+
+
 def no_tools(name: str) -> Reply:
     return {"content": [], "isError": True}
 
@@ -305,6 +327,81 @@ def lists_its_secret() -> None:
 def lists_what_a_file_says() -> None:
     with open(sys.argv[2], encoding="utf-8") as file:
         serve(one_page(*json.load(file)))
+
+
+def asks_the_old_way() -> None:
+    """Lists a tool that asks questions for clients alone that say they answer them."""
+    names = ["plain"]
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request.get("method") == "initialize":
+            names += ["asks"] if "elicitation" in request["params"]["capabilities"] else []
+            say({"jsonrpc": "2.0", "id": request["id"], "result": greet()})
+        elif request.get("method") == "tools/list":
+            tools = [{**FINE, "name": name} for name in names]
+            say({"jsonrpc": "2.0", "id": request["id"], "result": {"tools": tools}})
+        elif "id" in request:
+            error = {"code": -32601, "message": "Method not found"}
+            say({"jsonrpc": "2.0", "id": request["id"], "error": error})
+
+
+def page_of(name: str, *items: object, **more: object) -> Callable[[str | None], Reply]:
+    return lambda cursor: {name: list(items), **more}
+
+
+def offers_more() -> None:
+    """Two pages of resources with bad ones among them; it has no templates, though it lists resources."""
+    token = os.environ.get("API_TOKEN", "")
+    note: Reply = {
+        "uri": "memo://1",
+        "name": "one",
+        "description": f"With {token}.",
+        "x-vendor": 1,
+        "title": None,
+    }
+    prompt = {"name": "greet", "arguments": [{"name": "who", "required": True}]}
+    pages: dict[str | None, Reply] = {
+        None: {"resources": [note, {"uri": "memo://2"}, "nothing"], "nextCursor": "2"},
+        "2": {"resources": [{**note, "name": "again"}, {"uri": f"memo://{token}", "name": "secret"}]},
+    }
+    leaking = {"name": "leak", "arguments": [{"name": token}]}
+    lists = {
+        "tools/list": one_page(FINE),
+        "resources/list": lambda cursor: pages[cursor],
+        "prompts/list": page_of("prompts", prompt, {"name": ""}, leaking),
+    }
+    serve_lists(lists, resources={}, prompts={}, completions={})
+
+
+def offers_very_much() -> None:
+    prompts = ({"name": f"p{number}", "description": "x" * 400} for number in range(40))
+    pages = {"prompts/list": page_of("prompts", *prompts, nextCursor="more")}
+    serve_lists({"tools/list": one_page(FINE), **pages}, prompts={})
+
+
+def hangs_on_prompts() -> None:
+    serve_lists({"tools/list": one_page(FINE), "prompts/list": lambda cursor: hang()}, prompts={})
+
+
+def dies_on_prompts() -> None:
+    serve_lists({"tools/list": one_page(FINE), "prompts/list": lambda cursor: sys.exit(1)}, prompts={})
+
+
+def fails_on_prompts() -> None:
+    error = {"error": {"code": -32603, "message": f"lost {os.environ.get('API_TOKEN')}"}}
+    serve_lists({"tools/list": one_page(FINE), "prompts/list": lambda cursor: error}, prompts={})
+
+
+def turns_in_a_circle_of_prompts() -> None:
+    pages = page_of("prompts", nextCursor="a")
+    serve_lists({"tools/list": one_page(FINE), "prompts/list": pages}, prompts={})
+
+
+def lists_no_list_of_prompts() -> None:
+    pages = page_of("prompts")
+    serve_lists(
+        {"tools/list": one_page(FINE), "prompts/list": lambda c: {**pages(c), "prompts": 7}}, prompts={}
+    )
 
 
 def shows_its_environment() -> None:

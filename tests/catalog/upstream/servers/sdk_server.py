@@ -4,7 +4,15 @@ import sys
 from typing import Annotated
 
 from mcp.server import MCPServer
-from mcp_types import Icon, ToolAnnotations
+from mcp_types import (
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    Icon,
+    PromptReference,
+    ResourceTemplateReference,
+    ToolAnnotations,
+)
 from pydantic import BaseModel, Field
 
 server = MCPServer(
@@ -32,6 +40,32 @@ def find_book(title: Annotated[str, Field(description="Part of its title")], lim
 def lend_book(book_id: int) -> str:
     """Lend a book to a reader."""
     return f"lent {book_id}"
+
+
+@server.resource("shelf://fiction", title="Fiction", description="What stands there.", mime_type="text/plain")
+def fiction() -> str:
+    return "Emma"
+
+
+@server.resource("book://{number}")
+def book(number: str) -> str:
+    """One book."""
+    return number
+
+
+@server.prompt(title="Ask for advice")
+def advise(taste: str, length: str = "short") -> str:
+    """Which book to read next."""
+    return f"{taste} {length}"
+
+
+@server.completion()  # type: ignore[no-untyped-call]
+async def complete(
+    ref: PromptReference | ResourceTemplateReference,
+    argument: CompletionArgument,
+    context: CompletionContext | None,
+) -> Completion | None:
+    return None
 
 
 if __name__ == "__main__":
