@@ -14,7 +14,16 @@ from catalog.models import ApiKey, Change, Job, Policy, RefreshRun, Server, Tool
 from catalog.models.changes import Action, Subject
 from catalog.models.jobs import JobKind
 from catalog.services import tools
-from sessions.models import AgentSession, EventKind, SearchEvent, SearchEventOutcome, SessionEvent
+from sessions.models import (
+    AgentSession,
+    Call,
+    CallOutcome,
+    EventKind,
+    SearchEvent,
+    SearchEventOutcome,
+    SessionEvent,
+    Via,
+)
 
 _numbers = count(1)
 PASSWORD = "correct horse battery staple"
@@ -103,6 +112,27 @@ def make_search(session: AgentSession, **values: Any) -> SearchEvent:
     values.setdefault("outcome", SearchEventOutcome.MATCHED)
     values = {"turn": session.turn, "query": "create an issue", "form": "keywords", "took_us": 900, **values}
     return SearchEvent.objects.create(session=session, **values)
+
+
+def make_call(*, key: ApiKey | None = None, **values: Any) -> Call:
+    """A call of a tool that need not be there."""
+    values.setdefault("at", timezone.now())
+    values.setdefault("key_name", key.name if key else "gone")
+    values = {
+        "policy": "default",
+        "client": "claude-code",
+        "revision": "2026-07-28",
+        "server": "github",
+        "tool": "mcp__github__create_issue",
+        "via": Via.CALL_TOOL,
+        "outcome": CallOutcome.OK,
+        "duration_ms": 240,
+        "upstream_ms": 236,
+        "request_bytes": 312,
+        "result_bytes": 1840,
+        **values,
+    }
+    return Call.objects.create(key=key, **values)
 
 
 def _definition_of(tool: Tool) -> Definition:

@@ -25,6 +25,7 @@ from catalog.domain.errors import (
     Unavailable,
 )
 from catalog.domain.rates import TooManyRequests
+from sessions.api.calls import router as calls_router
 from sessions.api.polling import poll_policy, poll_session
 from sessions.api.previews import router as previews_router
 from sessions.api.searching import search_session
@@ -54,7 +55,14 @@ api = Api(
     urls_namespace="api",
     parser=StrictParser(),
 )
-for mounted in (*catalog_routers, previews_router, sessions_router, snapshots_router, tool_lists_router):
+for mounted in (
+    *catalog_routers,
+    previews_router,
+    sessions_router,
+    snapshots_router,
+    tool_lists_router,
+    calls_router,
+):
     api.add_router("", mounted)
 
 
