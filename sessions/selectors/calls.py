@@ -88,6 +88,11 @@ class CallRow:
     tool: Tool | None
     has_session: bool
 
+    @property
+    def short_name(self) -> str:
+        """The tool's name without its server's, which stands beside it."""
+        return self.call.tool.removeprefix(f"mcp__{self.call.server}__")
+
 
 def read_part(
     wanted: CallFilter, *, before: Place | None = None, after: Place | None = None, most: int = PART_ROWS
