@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from catalog.console.cursors import write_cursor
 from catalog.domain.errors import InvalidInput, NotFound
 from sessions.models import Call, CallOutcome, Via
 from sessions.selectors import calls
@@ -154,7 +155,7 @@ def test_export_reads_all_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_texts_that_are_no_cursor_are_refused(at: str, pk: str) -> None:
     with pytest.raises(InvalidInput):
-        calls.read_place(calls.write_cursor(at, pk))
+        calls.read_place(write_cursor(at, pk))
 
 
 def test_cursor_is_read_as_it_was_written() -> None:
