@@ -1,5 +1,6 @@
 """Forms of the agents' pages."""
 
+import uuid
 from enum import StrEnum
 
 from django import forms
@@ -7,6 +8,8 @@ from django import forms
 from catalog.console.filters import FilterForm, search_box
 from catalog.domain.choices import Ranker
 from catalog.domain.limits import RESULTS
+from sessions.models import CallOutcome, Via
+from sessions.selectors.calls import CallFilter
 from sessions.selectors.own_sessions import Liveness
 from sessions.selectors.session_table import SessionFilter
 
@@ -107,4 +110,38 @@ class SessionFilterForm(FilterForm):
             liveness=Liveness(state) if state else None,
             policy=self.value("policy"),
             key_id=int(key) if key else None,
+        )
+
+
+class CallFilterForm(FilterForm):
+    q = forms.CharField(required=False, max_length=100, widget=search_box("Client"))
+    tool = forms.CharField(
+        required=False,
+        max_length=64,
+        widget=forms.TextInput({"placeholder": "Any tool", "aria-label": "Tool", "spellcheck": "false"}),
+    )
+    outcome = forms.ChoiceField(
+        required=False,
+        choices=[("", "Any outcome"), *CallOutcome.choices],
+        widget=forms.Select({"aria-label": "Outcome"}),
+    )
+    via = forms.ChoiceField(
+        required=False,
+        choices=[("", "Called any way"), *Via.choices],
+        widget=forms.Select({"aria-label": "How it was called"}),
+    )
+    server = forms.CharField(required=False, max_length=100)
+    key = forms.CharField(required=False, max_length=100)
+    session = forms.UUIDField(required=False)
+
+    def wanted(self) -> CallFilter:
+        outcome, via, session = self.value("outcome"), self.value("via"), self.value("session")
+        return CallFilter(
+            key=self.value("key"),
+            server=self.value("server"),
+            tool=self.value("tool"),
+            outcome=CallOutcome(outcome) if outcome else None,
+            via=Via(via) if via else None,
+            client=self.value("q"),
+            session_id=uuid.UUID(session) if session else None,
         )

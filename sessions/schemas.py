@@ -10,6 +10,7 @@ from pydantic import ConfigDict, ModelWrapValidatorHandler, PrivateAttr, model_v
 from catalog.domain.limits import COUNT, RESULTS, ROW_ID
 from catalog.request_bodies import BodyIn, ShortText, Text
 from sessions.builtin_schema import BuiltinIn
+from sessions.models import CallOutcome, Via
 from sessions.schema_types import Count, ExternalId, Glob
 
 STATE_EXAMPLE: dict[str, Any] = {
@@ -41,6 +42,26 @@ SNAPSHOT_EXAMPLE: dict[str, Any] = {
     "active": True,
     "context_used": 18200,
     "created_at": "2026-01-05T09:12:31Z",
+}
+
+
+CALL_EXAMPLE: dict[str, Any] = {
+    "id": 4711,
+    "at": "2026-01-05T09:12:31Z",
+    "key": "coding-agent",
+    "client": "claude-code",
+    "revision": "2026-07-28",
+    "policy": "default",
+    "server": "github",
+    "tool": "mcp__github__create_issue",
+    "via": "call_tool",
+    "outcome": "ok",
+    "duration_ms": 240,
+    "upstream_ms": 236,
+    "request_bytes": 312,
+    "result_bytes": 1840,
+    "is_cut": False,
+    "error": "",
 }
 
 
@@ -348,3 +369,42 @@ class ToolListOut(Schema):
     warnings: list[str] = Field(
         description="A limit of the model's API that is passed, and deferring that costs more than it saves."
     )
+
+
+class CallQuery(Schema):
+    key: ShortText | None = None
+    server: ShortText | None = None
+    tool: ShortText | None = None
+    outcome: CallOutcome | None = None
+    limit: int = Field(50, ge=1, le=500)
+    cursor: str | None = None
+
+
+class CallOut(Schema):
+    """`upstream_ms` is null where the server was not asked; `error` is the server's or our own word."""
+
+    model_config = ConfigDict(json_schema_extra={"example": CALL_EXAMPLE})
+
+    id: int
+    at: datetime
+    key: str
+    client: str
+    revision: str
+    policy: str
+    server: str
+    tool: str
+    via: Via
+    outcome: CallOutcome
+    duration_ms: int
+    upstream_ms: int | None
+    request_bytes: int
+    result_bytes: int
+    is_cut: bool
+    error: str
+
+
+class CallListOut(Schema):
+    model_config = ConfigDict(json_schema_extra={"example": {"items": [CALL_EXAMPLE], "next": None}})
+
+    items: list[CallOut]
+    next: str | None

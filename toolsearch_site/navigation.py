@@ -42,6 +42,7 @@ ENTRIES = (
     MenuEntry("Review", "review", "shield-check", "review", shortcut="r", count_route="review_count"),
     MenuEntry("Policies", "policy_list", "adjustments", "policies", shortcut="p"),
     MenuEntry("Sessions", "session_list", "messages", "sessions", shortcut="e"),
+    MenuEntry("Calls", "call_list", "corner-down-right", "calls", shortcut="l"),
     MenuEntry("Connect an agent", "connect", "player-play", "connect", shortcut="a"),
     MenuEntry("Gateway", "gateway", "plug-connected", "gateway", shortcut="w"),
     MenuEntry("Test console", "console", "search", "console", shortcut="c"),

@@ -232,6 +232,11 @@ CELERY_BEAT_SCHEDULE = {
     "seal-changes": {"task": "catalog.seal_changes", "schedule": 10.0, "options": {"expires": 30}},
     "prune-history": {"task": "catalog.prune_history", "schedule": 3600.0, "options": {"expires": 600}},
     "expire-sessions": {"task": "sessions.expire_sessions", "schedule": 60.0, "options": {"expires": 60}},
+    "forget-gateway-rows": {
+        "task": "sessions.forget_gateway_rows",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
     "clear-expired-sign-ins": {
         "task": "toolsearch_site.clear_expired_sign_ins",
         "schedule": 3600.0,

@@ -14,7 +14,7 @@ from catalog.domain.limits import LOADED_TOOL_BYTES, UNCOUNTED_BYTES
 from catalog.domain.sizes import compact_json
 from catalog.models import ApiKey, Policy
 from catalog.process_memory import remember
-from sessions.models import ActivityHour, AgentSession, SearchEvent, SessionEvent
+from sessions.models import ActivityHour, AgentSession, Call, SearchEvent, SessionEvent
 from sessions.models import AgentSessionQuerySet as Sessions
 
 BATCH_ROWS = 500
@@ -170,6 +170,11 @@ def prune_events(*, now: datetime) -> int:
     """Delete events and hourly counts that are older than they are kept."""
     ActivityHour.objects.filter(hour__lt=_kept_since(now)).delete()
     return _delete_in_batches(SessionEvent.objects.filter(at__lt=_kept_since(now)))
+
+
+def prune_calls(*, now: datetime) -> int:
+    """Delete calls that are older than searches are kept."""
+    return _delete_in_batches(Call.objects.filter(at__lt=_kept_since(now)).order_by("at", "pk"))
 
 
 def _kept_since(now: datetime) -> datetime:

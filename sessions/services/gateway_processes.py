@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -16,9 +16,9 @@ from catalog.domain.limits import UPSTREAM_REFUSED_NAMES
 from catalog.models import ApiKey, Server
 from sessions.models import BreakerState, GatewayProcess, OpenLease, UpstreamState
 from sessions.models.gateway import MAX_NAME_CHARS, MAX_PROCESS_CHARS, MAX_REVISION_CHARS
+from sessions.selectors.gateway_load import LOST_AFTER
 from sessions.services.calls import bound_error
 
-LOST_AFTER = timedelta(seconds=30)
 BATCH_ROWS = 500
 _CHANGING_OF_LEASE = ("last_used_at", "open_calls", "protocol_version")
 _CHANGING_OF_UPSTREAM = ("breaker", "failures", "open_until", "error", "refused")

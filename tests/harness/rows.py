@@ -119,12 +119,24 @@ def make_search(session: AgentSession, **values: Any) -> SearchEvent:
 
 
 def make_call(*, key: ApiKey | None = None, **values: Any) -> Call:
-    """A call through the gateway that went well; `outcome` says otherwise."""
-    key = key or make_key()
+    """A call of a tool that need not be there."""
     values.setdefault("at", timezone.now())
-    values = {"server": "github", "tool": "mcp__github__create_issue", "via": Via.CALL_TOOL, **values}
-    values = {"outcome": CallOutcome.OK, "duration_ms": 12, "key_name": key.name, **values}
-    return Call.objects.create(key=key, policy=key.policy.slug, **values)
+    values.setdefault("key_name", key.name if key else "gone")
+    values = {
+        "policy": "default",
+        "client": "claude-code",
+        "revision": "2026-07-28",
+        "server": "github",
+        "tool": "mcp__github__create_issue",
+        "via": Via.CALL_TOOL,
+        "outcome": CallOutcome.OK,
+        "duration_ms": 240,
+        "upstream_ms": 236,
+        "request_bytes": 312,
+        "result_bytes": 1840,
+        **values,
+    }
+    return Call.objects.create(key=key, **values)
 
 
 def make_gateway_process(**values: Any) -> GatewayProcess:

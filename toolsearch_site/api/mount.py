@@ -25,6 +25,7 @@ from catalog.domain.errors import (
     Unavailable,
 )
 from catalog.domain.rates import TooManyRequests
+from sessions.api.calls import router as calls_router
 from sessions.api.gateway_lists import router as gateway_lists_router
 from sessions.api.polling import poll_policy, poll_session
 from sessions.api.previews import router as previews_router
@@ -60,6 +61,7 @@ SESSION_ROUTERS = (
     sessions_router,
     snapshots_router,
     tool_lists_router,
+    calls_router,
     gateway_lists_router,
 )
 for mounted in (*catalog_routers, *SESSION_ROUTERS):

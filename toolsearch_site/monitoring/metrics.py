@@ -8,12 +8,14 @@ from functools import cache
 from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from catalog.access.callers import ADMIN_KEY, read_bearer
 from catalog.domain.errors import ToolSearchError
 from catalog.services import reindex
+from sessions.selectors.gateway_load import GatewayLoad, read_gateway_load
 from toolsearch_site.api.mount import on_engine_error
 from toolsearch_site.monitoring.shared_counts import SharedCounts
 from toolsearch_site.monitoring.system import System, read_system
@@ -31,7 +33,16 @@ REQUESTS = Counter("toolsearch_requests", "Requests answered.", ["kind", "method
 SECONDS = Histogram(
     "toolsearch_request_seconds", "Time to the answer.", ["kind"], buckets=BUCKETS, registry=_own
 )
-process_counts = SharedCounts(settings.METRICS_FOLDER, (REQUESTS, SECONDS))
+GATEWAY_CALLS = Counter(
+    "toolsearch_gateway_calls", "Calls of tools through the gateway.", ["outcome", "via"], registry=_own
+)
+GATEWAY_ADDED = Histogram(
+    "toolsearch_gateway_added_seconds",
+    "Of a call's time, what its server did not take.",
+    buckets=BUCKETS,
+    registry=_own,
+)
+process_counts = SharedCounts(settings.METRICS_FOLDER, (REQUESTS, SECONDS, GATEWAY_CALLS, GATEWAY_ADDED))
 
 
 def measured(get_response: GetResponse) -> GetResponse:
@@ -65,6 +76,15 @@ def count_refusal(method: str, status: int) -> None:
     _counter("refused", _method_of(method), status).inc()
 
 
+def count_call(outcome: str, via: str, added_seconds: float) -> None:
+    """Count one call through the gateway, which its process does. `added_seconds` is its time without the
+    server's.
+    """
+    process_counts.keep_writing()
+    _call_counter(outcome, via).inc()
+    GATEWAY_ADDED.observe(max(0.0, added_seconds))
+
+
 def _method_of(method: str | None) -> str:
     return method if method in METHODS else "other"
 
@@ -73,6 +93,11 @@ def _method_of(method: str | None) -> str:
 def _counter(kind: str, method: str, status: int) -> Counter:
     """The counter of these labels, cached: the lookup takes longer than counting."""
     return REQUESTS.labels(kind, method, status)
+
+
+@cache
+def _call_counter(outcome: str, via: str) -> Counter:
+    return GATEWAY_CALLS.labels(outcome, via)
 
 
 @cache
@@ -99,7 +124,7 @@ class DeploymentCollector:
 
     def collect(self) -> Iterator[Metric]:
         try:
-            system, lag = read_system(), reindex.read_index_lag()
+            system, lag, load = read_system(), reindex.read_index_lag(), read_gateway_load(timezone.now())
         except DatabaseError:
             yield _gauge("database_up", "Whether the database answers.", 0)
             return
@@ -111,6 +136,7 @@ class DeploymentCollector:
             lag.behind if lag else system.catalog_version,
         )
         yield from _describe(system)
+        yield from _describe_gateway(load)
 
 
 def _describe(system: System) -> Iterator[Metric]:
@@ -131,6 +157,13 @@ def _describe(system: System) -> Iterator[Metric]:
         age.add_metric([queue.kind], queue.oldest_seconds)
     yield jobs
     yield age
+
+
+def _describe_gateway(load: GatewayLoad) -> Iterator[Metric]:
+    yield _gauge("gateway_processes", "Gateway processes that report.", load.processes)
+    yield _gauge("gateway_open_leases", "Their connections to servers.", load.leases)
+    yield _gauge("gateway_open_streams", "Their open streams to clients.", load.streams)
+    yield _gauge("gateway_open_calls", "Calls under way in them.", load.calls)
 
 
 def _gauge(name: str, meaning: str, value: float) -> Metric:

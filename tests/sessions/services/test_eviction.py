@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from catalog.models import ApiKey, Policy
 from sessions import tasks
-from sessions.models import AgentSession
+from sessions.models import AgentSession, Call, GatewayProcess, KeptResult
 from sessions.services import eviction
 from sessions.services.lifecycle import SessionFields, create_session
-from tests.harness.rows import make_key, make_session
+from tests.harness.rows import make_call, make_key, make_session
 
 pytestmark = pytest.mark.django_db
 
@@ -120,3 +120,30 @@ class TestLargeLimit:
         settings.MAX_SESSIONS = 1
         tasks.expire_sessions()
         assert list(AgentSession.objects.values_list("pk", flat=True)) == [fresh.pk]
+
+
+def test_calls_go_when_searches_do(settings: LazySettings) -> None:
+    now = timezone.now()
+    settings.KEEP_SEARCHES_DAYS = 3
+    kept = make_call(at=now - timedelta(days=2))
+    for days in (4, 400):
+        make_call(at=now - timedelta(days=days))
+    tasks.prune_searches()
+    assert list(Call.objects.all()) == [kept]
+
+
+def test_what_the_gateway_left_behind_goes_by_the_minute() -> None:
+    now = timezone.now()
+    key = make_key()
+    for age in (0, 20):
+        KeptResult.objects.create(
+            handle=f"h{age}",
+            key=key,
+            sealed="x",
+            created_at=now - timedelta(minutes=age),
+            expires_at=now + timedelta(minutes=15 - age),
+        )
+        GatewayProcess.objects.create(process=f"p{age}", started_at=now, seen_at=now - timedelta(minutes=age))
+    tasks.forget_gateway_rows()
+    assert KeptResult.objects.get().pk == "h0"
+    assert GatewayProcess.objects.get().pk == "p0"

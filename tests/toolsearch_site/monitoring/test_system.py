@@ -17,6 +17,7 @@ from catalog.access.roles import Role
 from catalog.models import CatalogVersion, Job, Scope
 from catalog.models.jobs import JobKind, JobState
 from catalog.services import jobs, keys, reindex
+from sessions.models import GatewayProcess, OpenLease
 from tests.harness.pages import HTMX, broken_rules, signed_in, text_of, visible_text
 from tests.harness.rows import make_run, make_server, make_tool
 from toolsearch_site.cluster import heartbeat, leases
@@ -158,6 +159,34 @@ class TestMetrics:
     def test_no_token_is_not_an_empty_token(self, client: Client) -> None:
         with override_settings(METRICS_TOKEN=None):
             assert client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 401
+
+    def test_count_calls_through_the_gateway(self, client: Client) -> None:
+        before = self.read(client)
+        metrics.count_call("ok", "call_tool", 0.003)
+        metrics.count_call("refused", "direct", -0.001)  # two clocks may disagree
+        after = self.read(client)
+        grown = {name: after[name] - before.get(name, 0) for name in after if "gateway" in name}
+        assert grown["toolsearch_gateway_calls_total|ok|call_tool"] == 1
+        assert grown["toolsearch_gateway_calls_total|refused|direct"] == 1
+        assert grown["toolsearch_gateway_added_seconds_count"] == 2
+        assert grown["toolsearch_gateway_added_seconds_bucket|0.001"] == 1
+        assert grown["toolsearch_gateway_added_seconds_sum"] == pytest.approx(0.003)
+
+    def test_tell_what_the_gateway_has_open(self, client: Client) -> None:
+        assert self.read(client)["toolsearch_gateway_open_streams"] == 0
+        now = timezone.now()
+        for age, streams in ((0, 2), (5, 3), (60, 100)):
+            process = GatewayProcess.objects.create(
+                process=f"node:{age}",
+                started_at=now,
+                seen_at=now - timedelta(seconds=age),
+                open_streams=streams,
+                open_calls=1,
+            )
+            OpenLease.objects.create(process=process, server=make_server(), opened_at=now, last_used_at=now)
+        told = self.read(client)
+        names = ("processes", "open_leases", "open_streams", "open_calls")
+        assert [told[f"toolsearch_gateway_{name}"] for name in names] == [2, 2, 5, 2]
 
     def test_count_polls_searches_and_pages_apart(self, client: Client) -> None:
         key = {"Authorization": f"Bearer {keys.create_key(name='agent', actor=SYSTEM).text}"}

@@ -84,6 +84,7 @@ OPERATIONS = {
     "list_snapshots": Who.OWNER,
     "restore_snapshot": Who.OWNER,
     "get_session_tools": Who.OWNER,
+    "list_calls": Who.ADMIN,
 }
 # What passes the check of an operation's own fields, where nothing at all does not.
 BODIES: dict[str, dict[str, object]] = {

@@ -17,7 +17,15 @@ from django.test import Client
 from catalog.access.roles import Role
 from catalog.models import Change, ModelSupport, SavedQuery
 from tests.harness.addresses import admin_addresses, console_addresses
-from tests.harness.rows import make_change, make_key, make_lease, make_session, make_tool, make_user
+from tests.harness.rows import (
+    make_call,
+    make_change,
+    make_key,
+    make_lease,
+    make_session,
+    make_tool,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -103,6 +111,10 @@ PAGES: dict[str, tuple[Least, Least]] = {
     "gateway": (VIEWER, NOBODY),
     "server_gateway": (VIEWER, NOBODY),
     "lease_close": (NOBODY, EDITOR),
+    "call_list": (VIEWER, NOBODY),
+    "call_detail": (VIEWER, NOBODY),
+    "calls_csv": (VIEWER, NOBODY),
+    "calls_json": (VIEWER, NOBODY),
     "console": (VIEWER, NOBODY),
     "saved_list": (VIEWER, NOBODY),
     "saved_save": (NOBODY, EDITOR),
@@ -154,6 +166,7 @@ def make_things(*, tool: Any, change: Any, key: Any) -> dict[str, object]:
         "change_id": change.pk,
         "session_id": make_session(key=key).pk,
         "lease_id": make_lease(key=key).pk,
+        "call_id": make_call(key=key).pk,
         "saved_id": SavedQuery.objects.create(policy=key.policy, query="q", expected=[]).pk,
         "model_id": ModelSupport.objects.values_list("pk", flat=True)[0],
         # The admin site's own.
