@@ -13,7 +13,7 @@ from catalog.sealing import SealBroken
 from catalog.services.call_targets import find_upstream
 from catalog.upstream.leases import LeasePool
 from sessions.domain.resource_addresses import read_address, write_address
-from sessions.gateway.answers import JsonObject, count_bytes
+from sessions.gateway.answers import JsonObject, count_bytes, pass_error
 from sessions.gateway.calling import read_meta
 from sessions.gateway.clients import Context, caller_of, read_client
 from sessions.gateway.results import is_unfinished, move_links, without_server_info
@@ -93,7 +93,7 @@ class Relay:
                 timeout_seconds=caller.policy.call_timeout_seconds,
             )
         except UpstreamError as error:
-            raise MCPError(code=error.code, message=error.message) from None
+            raise pass_error(error) from None
         except CallTimedOut as error:
             raise MCPError(code=INTERNAL_ERROR, message=str(error)) from None
         except UpstreamFailure:
