@@ -42,10 +42,11 @@ class Relay:
         return _page(PROMPTS, features.prompts, _cursor(params))
 
     async def read_resource(self, context: Context, params: Any) -> JsonObject:
-        server_id, server, uri = _find_resource(await self._features(context), str(params.uri))
+        address = str(params.uri)
+        server_id, server, uri = _find_resource(await self._features(context), address)
         result = await self._ask(context, server_id, "resources/read", {"uri": uri})
         contents = result.get("contents")
-        if isinstance(contents, list):
+        if isinstance(contents, list) and address != uri:
             result["contents"] = [_move(one, server) for one in contents]
         return result
 
@@ -115,7 +116,7 @@ def _find_upstream(server_id: int) -> Upstream:
 
 
 def _find_resource(features: Features, address: str) -> tuple[int, str, str]:
-    found = read_address(address)
+    found = read_address(address) or features.find_own(address)
     server_id = features.servers.get(found[0]) if found else None
     if found is None or server_id is None:
         raise MCPError(code=INVALID_PARAMS, message="Unknown resource", data={"uri": address[:2000]})
