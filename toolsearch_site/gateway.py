@@ -20,6 +20,7 @@ from sessions.gateway.application import Gateway, Options  # noqa: E402
 from toolsearch_site.cluster.heartbeat import product_version  # noqa: E402
 from toolsearch_site.cluster.programs import GATEWAY_THREADS  # noqa: E402
 from toolsearch_site.data_folder import read_keys  # noqa: E402
+from toolsearch_site.monitoring.metrics import count_call  # noqa: E402
 
 read_keys()
 
@@ -33,7 +34,7 @@ application = Gateway(
         threads=GATEWAY_THREADS,
         body_seconds=settings.CLIENT_TIMEOUT_SECONDS,
         hosts=tuple(settings.ALLOWED_HOSTS),
-        count_call=lambda outcome, via, added_seconds: None,
+        count_call=count_call,
     )
 )
 

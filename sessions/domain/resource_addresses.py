@@ -24,3 +24,12 @@ def read_address(address: str) -> tuple[str, str] | None:
         return None
     server, slash, uri = address.removeprefix(SCHEME).partition("/")
     return (unquote(server), unquote(uri)) if slash and server and uri else None
+
+
+def fits_template(uri: str, template: str) -> bool:
+    """Whether an address can be of this template, by what is before its first and after its last brace."""
+    begin, has_begun, rest = template.partition("{")
+    end = rest.rpartition("}")[2]
+    return (
+        bool(has_begun) and len(uri) > len(begin) + len(end) and uri.startswith(begin) and uri.endswith(end)
+    )

@@ -4,6 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from mcp import MCPError
+
+from catalog.domain.upstream_calls import UpstreamError
+
+ERROR_DATA_BYTES = 10_000
 JsonObject = dict[str, Any]
 
 
@@ -35,3 +40,9 @@ def answer_error(message: str, **details: Any) -> JsonObject:
 def count_bytes(value: object) -> int:
     """The size of a value in a message, where every character past ASCII is escaped."""
     return len(json.dumps(value, separators=(",", ":")))
+
+
+def pass_error(error: UpstreamError) -> MCPError:
+    """A server's error as an error of this answer; data of unlikely size are left out."""
+    data = error.data if count_bytes(error.data) <= ERROR_DATA_BYTES else None
+    return MCPError(code=error.code, message=error.message, data=data)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.utils import timezone
 from mcp import MCPError
-from mcp_types import INVALID_PARAMS
+from mcp_types import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
 
 from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.domain.errors import InvalidInput, ToolSearchError
@@ -26,7 +26,7 @@ from catalog.domain.upstream_calls import (
 from catalog.sealing import SealBroken
 from catalog.services.call_targets import CallTarget, read_target
 from catalog.upstream.leases import LeasePool
-from sessions.gateway.answers import JsonObject, answer_error, count_bytes
+from sessions.gateway.answers import JsonObject, answer_error, count_bytes, pass_error
 from sessions.gateway.arguments import check_arguments
 from sessions.gateway.callers import Caller
 from sessions.gateway.clients import ClientSeen, Context, note_client
@@ -101,7 +101,9 @@ class Calls:
         self._note_refused = note_refused
 
     async def call(self, context: Context, report: CallReport) -> JsonObject:
-        """The result for the client, whatever happens. Raises MCPError for a tool that is not there now."""
+        """The result for the client, whatever happens. Raises MCPError for a tool that is not there now, and
+        for a server's error that is for the client's program.
+        """
         try:
             with self._open.counted(report.caller.key_id):
                 result = await self._try(context, report)
@@ -110,6 +112,10 @@ class Calls:
         except TooManyOpenCalls as too_many:
             report.end(CallOutcome.REFUSED, str(too_many))
             result = answer_error(str(too_many), retry_after_seconds=too_many.retry_after_seconds)
+        except UpstreamError as error:
+            report.end(CallOutcome.TOOL_ERROR, error.message)
+            self._record(report)
+            raise pass_error(error) from None
         except Refused as refused:
             report.end(CallOutcome.REFUSED, refused.message)
             result = answer_error(refused.message, **refused.details)
@@ -173,6 +179,8 @@ class Calls:
                 input_schema=_schema_with_headers(report.tool.offered.text.schema),
             )
         except ToolSearchError as error:
+            if isinstance(error, UpstreamError) and _is_for_program(context, error):
+                raise
             return _explain(report, error)
         finally:
             report.upstream_seconds = time.perf_counter() - asked_at
@@ -266,6 +274,12 @@ def read_meta(context: Context) -> JsonObject:
 
 def _wants_progress(context: Context) -> bool:
     return "progressToken" in ((context.params or {}).get("_meta") or {})
+
+
+def _is_for_program(context: Context, error: UpstreamError) -> bool:
+    """Whether the client's program has to hear of it, not the model: what it lacks, or sent back wrongly."""
+    has_sent_back = "requestState" in (context.params or {})
+    return error.code == MISSING_REQUIRED_CLIENT_CAPABILITY or has_sent_back
 
 
 def _explain(report: CallReport, error: ToolSearchError) -> JsonObject:

@@ -13,7 +13,7 @@ from catalog.sealing import SealBroken
 from catalog.services.call_targets import find_upstream
 from catalog.upstream.leases import LeasePool
 from sessions.domain.resource_addresses import read_address, write_address
-from sessions.gateway.answers import JsonObject, count_bytes
+from sessions.gateway.answers import JsonObject, count_bytes, pass_error
 from sessions.gateway.calling import read_meta
 from sessions.gateway.clients import Context, caller_of, read_client
 from sessions.gateway.open_calls import OpenCalls
@@ -44,10 +44,11 @@ class Relay:
         return _page(PROMPTS, features.prompts, _cursor(params))
 
     async def read_resource(self, context: Context, params: Any) -> JsonObject:
-        server_id, server, uri = _find_resource(await self._features(context), str(params.uri))
+        address = str(params.uri)
+        server_id, server, uri = _find_resource(await self._features(context), address)
         result = await self._ask(context, server_id, "resources/read", {"uri": uri})
         contents = result.get("contents")
-        if isinstance(contents, list):
+        if isinstance(contents, list) and address != uri:
             result["contents"] = [_move(one, server) for one in contents]
         return result
 
@@ -96,7 +97,7 @@ class Relay:
                     timeout_seconds=caller.policy.call_timeout_seconds,
                 )
         except UpstreamError as error:
-            raise MCPError(code=error.code, message=error.message) from None
+            raise pass_error(error) from None
         except CallTimedOut as error:
             raise MCPError(code=INTERNAL_ERROR, message=str(error)) from None
         except UpstreamFailure:
@@ -118,7 +119,7 @@ def _find_upstream(server_id: int) -> Upstream:
 
 
 def _find_resource(features: Features, address: str) -> tuple[int, str, str]:
-    found = read_address(address)
+    found = read_address(address) or features.find_own(address)
     server_id = features.servers.get(found[0]) if found else None
     if found is None or server_id is None:
         raise MCPError(code=INVALID_PARAMS, message="Unknown resource", data={"uri": address[:2000]})

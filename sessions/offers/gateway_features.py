@@ -13,8 +13,8 @@ from catalog.domain.choices import Kind, Quarantine
 from catalog.domain.names import ToolId, qualify
 from catalog.models import Server, ServerFeatures, Tool
 from catalog.process_memory import remember
-from sessions.domain.gateway_names import name_tools
-from sessions.domain.resource_addresses import write_address, write_template
+from sessions.domain.gateway_names import NameStyle, name_tools
+from sessions.domain.resource_addresses import fits_template, write_address, write_template
 from sessions.offers.gateway_offer import GatewayOffer
 
 KEPT_SECONDS = 1.0
@@ -33,7 +33,8 @@ class PromptSource(NamedTuple):
 class Features:
     """In MCP's form, with the names and addresses that they have here.
 
-    `servers` are those shown whole, by name; `completing` those of them that complete arguments.
+    `servers` are those shown whole, by name; `completing` those of them that complete arguments. `own` are
+    the addresses and templates that servers have themselves, with the server, where own names are wanted.
     """
 
     resources: Sequence[JsonObject]
@@ -42,6 +43,13 @@ class Features:
     servers: Mapping[str, int]
     prompt_sources: Mapping[str, PromptSource]
     completing: frozenset[int]
+    own: Sequence[tuple[str, str]] = ()
+
+    def find_own(self, uri: str) -> tuple[str, str] | None:
+        """The one server with a resource of this address, or with a template for it; and the address."""
+        servers = {server for address, server in self.own if address == uri}
+        servers = servers or {server for template, server in self.own if fits_template(uri, template)}
+        return (servers.pop(), uri) if len(servers) == 1 else None
 
 
 class _Kept(NamedTuple):
@@ -77,7 +85,13 @@ def _read(offer: GatewayOffer) -> Features:
         servers=servers,
         prompt_sources={name: PromptSource(*source) for source, name in names.items()},
         completing=frozenset(row.server_id for row in rows if row.completions),
+        own=_own_addresses(rows) if offer.names is NameStyle.OWN else (),
     )
+
+
+def _own_addresses(rows: Sequence[ServerFeatures]) -> list[tuple[str, str]]:
+    addresses = [(entry["uri"], row.server.name) for row in rows for entry in row.resources]
+    return addresses + [(entry["uriTemplate"], row.server.name) for row in rows for entry in row.templates]
 
 
 def find_whole_servers(offer: GatewayOffer) -> dict[str, int]:
