@@ -229,7 +229,7 @@ def _find_horizon(calls: QuerySet[Call]) -> Place | None:
 def _narrow(calls: QuerySet[Call], wanted: CallFilter, horizon: Place | None) -> QuerySet[Call]:
     """By what has none."""
     if horizon is not None:
-        calls = calls.filter(_is_after(horizon) | Q(pk=horizon.pk))
+        calls = calls.filter(at__gte=horizon.at).exclude(at=horizon.at, pk__lt=horizon.pk)
     if wanted.via:
         calls = calls.filter(via=wanted.via)
     return calls.filter(client__icontains=wanted.client) if wanted.client else calls
