@@ -46,6 +46,11 @@ def change_policy(**fields: Any) -> None:
     Policy.objects.filter(slug="default").update(**fields, version=2)
 
 
+def lock_new_ones() -> None:
+    change_policy(quarantine=Quarantine.NEW_AND_CHANGED)
+    Tool.objects.update(approval=Approval.NEW)
+
+
 def ago(seconds: int) -> Any:
     return timezone.now() - timedelta(seconds=seconds)
 
@@ -76,14 +81,7 @@ class TestReasons:
                 "/tools/mcp__notes__add_note/#settings",
             ),
             (AccessCode.NOT_VISIBLE, lambda: change_policy(visible=["other/*"]), "/policies/default/"),
-            (
-                AccessCode.LOCKED,
-                lambda: (
-                    change_policy(quarantine=Quarantine.NEW_AND_CHANGED),
-                    Tool.objects.update(approval=Approval.NEW),
-                ),
-                "/review/",
-            ),
+            (AccessCode.LOCKED, lock_new_ones, "/review/"),
             (
                 AccessCode.SNAPSHOT,
                 lambda: Server.objects.filter(name="notes").update(transport=Transport.SNAPSHOT, url=""),
