@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from sessions.views import agent_answers, calls, console, gateway, sessions, tool_use
+from sessions.views import agent_answers, calls, console, gateway, sessions, tool_gateway, tool_use
 
 urlpatterns = [
     path("sessions/", sessions.session_list, name="session_list"),
@@ -12,6 +12,7 @@ urlpatterns = [
     path("sessions/<uuid:session_id>/unload/", sessions.session_unload, name="session_unload"),
     path("sessions/<uuid:session_id>/delete/", sessions.session_delete, name="session_delete"),
     path("tools/<str:qualified_name>/sessions/", tool_use.tool_sessions, name="tool_sessions"),
+    path("tools/<str:qualified_name>/gateway/", tool_gateway.tool_gateway, name="tool_gateway"),
     path("calls/", calls.call_list, name="call_list"),
     path("calls/<int:call_id>/", calls.call_detail, name="call_detail"),
     path("calls.csv", calls.calls_csv, name="calls_csv"),

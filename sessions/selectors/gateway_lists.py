@@ -1,7 +1,6 @@
 """What `tools/list` answers to a policy's keys, without a client."""
 
 from dataclasses import dataclass
-from functools import cache
 from importlib import metadata
 
 from catalog.domain.choices import Exposure
@@ -54,7 +53,6 @@ def read_client_answer(policy_id: int, exposure: Exposure | None) -> ClientAnswe
     return ClientAnswer(offer, sample_entries(offer.describe_pages()), native.listed_tokens)
 
 
-@cache
 def _describe_server() -> JsonObject:
     version = metadata.version(SERVER_NAME)
     server = {"name": SERVER_NAME, "title": SERVER_NAME, "version": version}

@@ -9,6 +9,7 @@ from catalog.models import ApiKey
 from sessions.models import AgentSession, Call, CallOutcome, SearchEvent
 
 SHOWN_IN_SECONDS = timedelta(minutes=1)
+MCP_CALL = "POST /mcp"
 # What a call is to a reader, by method and path as keys keep them.
 _WORDS = (
     (re.compile(r"POST /sessions"), "began a session"),
@@ -31,6 +32,7 @@ class LastCall:
     words: str
     query: str
     seconds_ago: int | None
+    is_through_gateway: bool
 
 
 def read_last_call(key: ApiKey | None, *, now: datetime) -> LastCall | None:
@@ -40,15 +42,18 @@ def read_last_call(key: ApiKey | None, *, now: datetime) -> LastCall | None:
     used = key or ApiKey.objects.exclude(last_used_at=None).order_by("-last_used_at").first()
     if used is None or used.last_used_at is None:
         return None
-    found = [_Happening(used.last_used_at, _describe(used.last_call), used.last_client)]
+    is_mcp = used.last_call.startswith(MCP_CALL)
+    found = [_Happening(used.last_used_at, _describe(used.last_call), used.last_client, "", is_mcp)]
     if search := _read_last_search(used):
         found.append(_Happening(search.at, "searched", used.last_client, search.query))
     if call := Call.objects.filter(key=used).first():
-        found.append(_Happening(call.at, _describe_tool_call(call), call.client or used.last_client))
+        found.append(
+            _Happening(call.at, _describe_tool_call(call), call.client or used.last_client, "", True)
+        )
     last = max(found, key=lambda each: each.at)
     age = max(now - last.at, timedelta())
     seconds_ago = int(age.total_seconds()) if age < SHOWN_IN_SECONDS else None
-    return LastCall(last.at, last.client, last.words, last.query, seconds_ago)
+    return LastCall(last.at, last.client, last.words, last.query, seconds_ago, last.is_through_gateway)
 
 
 class _Happening(NamedTuple):
@@ -56,6 +61,7 @@ class _Happening(NamedTuple):
     words: str
     client: str
     query: str = ""
+    is_through_gateway: bool = False
 
 
 def _read_last_search(key: ApiKey) -> SearchEvent | None:

@@ -140,14 +140,14 @@ class TestFirstCall:
         )
         make_call(key=key, tool="mcp__github__create_issue", client="codex", outcome=CallOutcome.TIMEOUT)
         line = visible_text(signed_in(Role.ADMIN).get(f"/connect/?key={key.pk}", headers=HTMX))
-        assert "s ago: codex, called mcp__github__create_issue: timed out" in line
+        assert "s ago: codex, called mcp__github__create_issue: timed out Calls" in line
 
     def test_an_earlier_call_of_a_tool_is_not_the_last(self) -> None:
         key = make_key()
         ApiKey.objects.update(last_used_at=timezone.now(), last_call="POST /mcp", last_client="node")
         make_call(key=key, at=timezone.now() - timedelta(minutes=2))
         line = visible_text(signed_in(Role.ADMIN).get(f"/connect/?key={key.pk}", headers=HTMX))
-        assert "s ago: node, reached the gateway" in line
+        assert "s ago: node, reached the gateway Calls" in line
 
     @pytest.mark.parametrize(
         ("call", "words"),

@@ -82,6 +82,7 @@ PAGES: dict[str, tuple[Least, Least]] = {
     "tool_detail": (VIEWER, NOBODY),
     "tool_loading": (VIEWER, EDITOR),
     "tool_sessions": (VIEWER, NOBODY),
+    "tool_gateway": (VIEWER, NOBODY),
     "tool_settings_change": (NOBODY, EDITOR),
     "policy_list": (VIEWER, NOBODY),
     "policy_create": (EDITOR, EDITOR),
