@@ -75,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _execute(self, message: dict[str, Any]) -> None:
         self.server.executed.append(message["params"]["name"])
-        if self.server.hangs_up:
+        if self.server.hangs_up and not self.server.asks_first:
             self.close_connection = True
             return
         result = {"content": [{"type": "text", "text": "done"}]}
@@ -88,12 +88,14 @@ class Handler(BaseHTTPRequestHandler):
     def _ask_before(self, answer: bytes) -> None:
         question = json.dumps({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}).encode()
         self.close_connection = True
+        self.server.was_told.clear()
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
         self.wfile.write(b"event: message\ndata: " + question + b"\n\n")
         self.server.was_told.wait(10)
-        self.wfile.write(b"event: message\ndata: " + answer + b"\n\n")
+        if not self.server.hangs_up:
+            self.wfile.write(b"event: message\ndata: " + answer + b"\n\n")
 
     def do_GET(self) -> None:
         self._send(405, b"")

@@ -99,7 +99,10 @@ async def test_a_refusal_of_our_answer_to_a_question_is_not_one_of_the_call(
     caller = Caller(pool, upstream_of(forgetful.connection))
     assert await caller.text("pay") == "done"
     assert forgetful.was_told.is_set()
-    assert forgetful.executed == ["pay"]
+    forgetful.hangs_up = True
+    with pytest.raises(UpstreamFailure, match="may have done what it was asked"):
+        await caller.call("pay again")
+    assert forgetful.executed == ["pay", "pay again"]
     assert forgetful.opened == 1
 
 
