@@ -88,7 +88,7 @@ class Lease:
         self._around = surroundings
         self._limits = replace(
             upstream.limits,
-            max_total_bytes=float("inf"),
+            max_total_bytes=inf,
             max_bytes_per_second=surroundings.limits.bytes_per_second,
         )
         self._connection = resolve(upstream.connection, surroundings.environment, upstream.rules.references)

@@ -27,6 +27,8 @@ class ForgetfulServer(ThreadingHTTPServer):
         self.lost_status, self.lost_body = 404, b""
         self.refusal: tuple[int, bytes] | None = None
         self.hangs_up = False
+        self.asks_first = False  # and takes no answer
+        self.was_told = threading.Event()
         super().__init__(("127.0.0.1", 0), Handler)
 
     @property
@@ -49,6 +51,9 @@ class Handler(BaseHTTPRequestHandler):
             self._greet(message)
         elif session is not None and session not in state.sessions:
             self._send(state.lost_status, state.lost_body)
+        elif method is None:
+            state.was_told.set()
+            self._send(404, b"")
         elif method != "tools/call":
             error = {"jsonrpc": "2.0", "id": message.get("id"), "error": {"code": -32601, "message": "no"}}
             self._send(
@@ -70,11 +75,27 @@ class Handler(BaseHTTPRequestHandler):
 
     def _execute(self, message: dict[str, Any]) -> None:
         self.server.executed.append(message["params"]["name"])
-        if self.server.hangs_up:
+        if self.server.hangs_up and not self.server.asks_first:
             self.close_connection = True
             return
         result = {"content": [{"type": "text", "text": "done"}]}
-        self._send(200, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode())
+        answer = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
+        if self.server.asks_first:
+            self._ask_before(answer)
+        else:
+            self._send(200, answer)
+
+    def _ask_before(self, answer: bytes) -> None:
+        question = json.dumps({"jsonrpc": "2.0", "id": "q", "method": "roots/list"}).encode()
+        self.close_connection = True
+        self.server.was_told.clear()
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(b"event: message\ndata: " + question + b"\n\n")
+        self.server.was_told.wait(10)
+        if not self.server.hangs_up:
+            self.wfile.write(b"event: message\ndata: " + answer + b"\n\n")
 
     def do_GET(self) -> None:
         self._send(405, b"")

@@ -58,7 +58,7 @@ def test_an_open_breaker_says_until_when(opened: Breaker) -> None:
 
 def test_half_open_lets_one_call_try(opened: Breaker, clock: Clock) -> None:
     clock.now += 10
-    assert opened.position is BreakerPosition.HALF_OPEN
+    assert opened.state().position is BreakerPosition.HALF_OPEN
     assert opened.admit() is True
     with pytest.raises(UpstreamSuspended):
         opened.admit()
@@ -66,7 +66,7 @@ def test_half_open_lets_one_call_try(opened: Breaker, clock: Clock) -> None:
     assert opened.admit() is True
     opened.succeed()
     opened.end_trial()
-    assert opened.position is BreakerPosition.CLOSED
+    assert opened.state().position is BreakerPosition.CLOSED
     assert opened.admit() is False
 
 

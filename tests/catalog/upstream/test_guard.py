@@ -1,12 +1,18 @@
 """The address that is checked is the address that is connected to."""
 
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
 import pytest
 
 from catalog import upstream
 from catalog.domain.addresses import AddressRules
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, FailureCode, Limits, Rules, UpstreamFailure
-from catalog.upstream.guard import resolve_host
+from catalog.upstream import guard
+from catalog.upstream.guard import GuardedTransport, resolve_host, shared_tls_context
 
 STRICT = Rules()
 
@@ -69,3 +75,55 @@ def test_the_settings_of_the_environment_are_not_used(
         rules=Rules(addresses=AddressRules(allow_private=True)),
     )
     assert len(listing.definitions) == 2
+
+
+def get_twice(port: int, resolver: Callable[[str, int], list[str]]) -> None:
+    """Two requests over one connection that is kept, as a lease has it."""
+
+    async def get() -> None:
+        transport = GuardedTransport(
+            rules=AddressRules(allow_private=True),
+            limits=Limits(),
+            resolver=resolver,
+            telling_methods=frozenset(),
+        )
+        async with httpx2.AsyncClient(transport=transport, trust_env=False) as client:
+            for _ in range(2):
+                await client.get(f"http://localhost:{port}/mcp")
+
+    asyncio.run(get())
+
+
+def test_a_kept_connection_looks_a_name_up_again_after_a_while(
+    http_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[str] = []
+
+    def resolver(host: str, port: int) -> list[str]:
+        looked_up.append(host)
+        return ["127.0.0.1"]
+
+    get_twice(http_port, resolver)
+    assert looked_up == ["localhost"]
+    monkeypatch.setattr(guard, "ADDRESS_KEPT_SECONDS", -1.0)
+    looked_up.clear()
+    get_twice(http_port, resolver)
+    assert looked_up == ["localhost", "localhost"]
+
+
+def test_all_connections_share_one_tls_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    make = httpx2.create_ssl_context
+
+    def create(**options: Any) -> Any:
+        made.append(options)
+        return make(**options)
+
+    monkeypatch.setattr(httpx2, "create_ssl_context", create)
+    guard._tls_context.cache_clear()
+    for _ in range(5):
+        GuardedTransport(
+            rules=AddressRules(), limits=Limits(), resolver=resolve_host, telling_methods=frozenset()
+        )
+    assert len(made) == 1
+    assert shared_tls_context() is shared_tls_context()

@@ -249,12 +249,12 @@ def asks_a_little_first() -> None:
 
 def answers_strangely() -> None:
     """What the SDK's own servers would not send."""
-    extra = {
+    extra: Reply = {
         "content": [{"type": "text", "text": "more", "shade": "blue"}],
         "weather": {"sun": True, "rain": None},
         "_meta": {"example.org/trace": "t1"},
     }
-    answers = {"extra": extra, "mistyped": {"content": "no list"}}
+    answers: dict[str, Reply] = {"extra": extra, "mistyped": {"content": "no list"}}
     serve(one_page(FINE), call_tool=lambda name: answers.get(name) or no_tools(name))
 
 
