@@ -3,14 +3,14 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import Context
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 from mcp import Client, MCPError
@@ -310,7 +310,7 @@ class Lease:
         return UpstreamFailure(failure.code, tidy(failure.message)[:LONGEST_MESSAGE], stderr_tail=tail)
 
 
-def _refuse(what: str) -> Callable[..., Awaitable[ErrorData]]:
+def _refuse(what: str) -> Callable[..., Coroutine[Any, Any, ErrorData]]:
     """A question by an old revision cannot be handed on: there is no way back to the client that called."""
 
     async def refuse(context: ClientRequestContext, params: object = None) -> ErrorData:
