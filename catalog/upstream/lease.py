@@ -3,14 +3,14 @@
 import asyncio
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import Context
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 from mcp import Client, MCPError
@@ -298,9 +298,9 @@ class Lease:
             mode=mode,
             cache=None,
             client_info=OURSELVES,
-            elicitation_callback=_refuse_question if ELICITATION in answers else None,
-            sampling_callback=_refuse_question if SAMPLING in answers else None,
-            list_roots_callback=_refuse_question if ROOTS in answers else None,
+            elicitation_callback=_refuse(ELICITATION) if ELICITATION in answers else None,
+            sampling_callback=_refuse(SAMPLING) if SAMPLING in answers else None,
+            list_roots_callback=_refuse(ROOTS) if ROOTS in answers else None,
         )
 
     def _tidy(self, failure: UpstreamFailure) -> UpstreamFailure:
@@ -310,9 +310,13 @@ class Lease:
         return UpstreamFailure(failure.code, tidy(failure.message)[:LONGEST_MESSAGE], stderr_tail=tail)
 
 
-async def _refuse_question(context: ClientRequestContext, params: object = None) -> ErrorData:
+def _refuse(what: str) -> Callable[..., Coroutine[Any, Any, ErrorData]]:
     """A question by an old revision cannot be handed on: there is no way back to the client that called."""
-    return ErrorData(code=INVALID_REQUEST, message="Questions to the client are not possible here")
+
+    async def refuse(context: ClientRequestContext, params: object = None) -> ErrorData:
+        return ErrorData(code=INVALID_REQUEST, message=f"Not possible here: {what}")
+
+    return refuse
 
 
 def _copy(failure: UpstreamFailure) -> UpstreamFailure:

@@ -157,7 +157,9 @@ async def test_a_modern_question_passes_and_its_answer_too(transport: str, http_
 @pytest.mark.parametrize(
     ("tool", "what"), [("ask", "elicitation"), ("sample", "sampling"), ("roots", "roots")]
 )
-@pytest.mark.parametrize("answers", [frozenset(), frozenset({"elicitation"})], ids=["mute", "answers"])
+@pytest.mark.parametrize(
+    "answers", [frozenset(), frozenset({"elicitation", "sampling", "roots"})], ids=["mute", "answers"]
+)
 async def test_an_old_server_is_refused_by_name_and_counted(
     tool: str, what: str, answers: frozenset[str]
 ) -> None:
@@ -175,14 +177,14 @@ async def test_an_old_server_is_refused_by_name_and_counted(
 async def test_what_a_client_can_answer_is_declared_to_the_server(http_fixture: HttpFixture) -> None:
     async with open_pool() as (pool, _):
         declared = []
-        for answers in (frozenset[str](), frozenset({"elicitation"})):
+        for answers in (frozenset[str](), frozenset({"elicitation"}), frozenset({"sampling", "roots"})):
             upstream, holder = upstream_of(http_fixture.connection()), LeaseHolder(1, "auto", answers)
             params = {"name": "headers", "arguments": {}}
             told = await pool.request(upstream, holder, "tools/call", params, timeout_seconds=10)
             meta = told["structuredContent"]["meta"]
             declared.append(sorted(meta["io.modelcontextprotocol/clientCapabilities"]))
-        assert declared == [[], ["elicitation"]]
-        assert len(pool.snapshot()) == 2
+        assert declared == [[], ["elicitation"], ["roots", "sampling"]]
+        assert len(pool.snapshot()) == 3
 
 
 async def test_log_messages_are_dropped_and_counted() -> None:
