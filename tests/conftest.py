@@ -31,6 +31,7 @@ LONGEST_FIRST = (
     HERE / "up" / "test_refresh.py",
     HERE / "up" / "test_web_server.py",
     BESIDE_NOTHING,
+    HERE / "clients",
     HERE / "catalog" / "commands" / "test_backup.py",
     HERE / "up",
     *sorted(ON_THEIR_OWN),
