@@ -30,7 +30,7 @@ class TestList:
         page = visible_text(viewer.get("/calls/"))
         for words in ("create_issue", "Tool error", "coder", "claude-code", "2026-07-28", "no such issue"):
             assert words in page
-        for words in ("240 ms", "236 there", "1.8 KB", "cut", "just now", "1 call"):
+        for words in ("240 ms", "server 236 ms", "1.8 KB", "cut", "just now", "1 call"):
             assert words in page.replace("\xa0", " ")
 
     def test_links_what_is_still_there(self) -> None:
