@@ -4,7 +4,6 @@ import asyncio
 import gc
 import os
 import threading
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,8 @@ from tests.catalog.upstream.leasing import Caller, open_pool, until, upstream_of
 from tests.harness.upstream_fixture import HttpFixture, count_in, run_over_http, stdio_connection
 
 pytestmark = pytest.mark.anyio
-LONGEST_DELAY_SECONDS = 1.0  # of another server's call: the machine may be busy
+HARM_SECONDS = 2.0
+CALLS_MEANWHILE = 3  # of another server, at least: on a machine at rest hundreds
 
 
 @pytest.fixture(scope="module")
@@ -48,17 +48,16 @@ async def test_a_hostile_server_delays_no_other_call(tool: str, hostile: tuple[C
         good = Caller(pool, upstream_of(stdio_connection(), server_id=2))
         await asyncio.gather(bad.call("echo"), good.call("echo"))
         harm = asyncio.create_task(
-            bad.call(tool, size=30_000_000, timeout_seconds=1.0, on_progress=on_progress)
+            bad.call(tool, size=30_000_000, timeout_seconds=HARM_SECONDS, on_progress=on_progress)
         )
-        delays = []
+        answered = 0
         while not harm.done():
-            started = time.perf_counter()
             await good.call("echo")
-            delays.append(time.perf_counter() - started)
+            answered += 1
         [outcome] = await asyncio.gather(harm, return_exceptions=True)
         assert isinstance(outcome, CallTimedOut | UpstreamFailure)
-        assert max(delays) < LONGEST_DELAY_SECONDS
-        assert len(told) <= 20 + 5
+        assert answered >= CALLS_MEANWHILE
+        assert len(told) <= 20 * HARM_SECONDS + 5
         assert (tool == "endless_progress") == bool(told)
 
 
