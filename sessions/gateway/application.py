@@ -26,7 +26,7 @@ from catalog.upstream.leases import LeasePool
 from sessions.domain.gateway_names import CALL_READ_TOOL, CALL_TOOL
 from sessions.gateway.callers import Caller, admit, read_view
 from sessions.gateway.calling import Calls, CountCall
-from sessions.gateway.clients import CALLER
+from sessions.gateway.clients import CALLER, present_caller
 from sessions.gateway.handlers import ToolHandlers
 from sessions.gateway.hosts import AllowedHosts
 from sessions.gateway.housekeeping import Housekeeping, Refusals
@@ -133,6 +133,7 @@ class Gateway:
         answer = _Answer(send)
         body = _TimedBody(receive, self._options.body_seconds)
         async with self._requests.opened(caller.key_id) as opened:
+            present_caller.set(caller)
             manager = self._direct if _is_quick(scope, caller) else self._streaming
             await manager.handle_request({**scope, CALLER: caller}, body.receive, answer.send)
         if opened.cancelled_caught:

@@ -1,7 +1,6 @@
 """Calls a tool on its own server: checked at call time, limited, relayed, recorded."""
 
 import asyncio
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,7 +28,7 @@ from catalog.upstream.leases import LeasePool
 from sessions.gateway.answers import JsonObject, answer_error, count_bytes, pass_error
 from sessions.gateway.arguments import check_arguments
 from sessions.gateway.callers import Caller
-from sessions.gateway.clients import ClientSeen, Context, note_client
+from sessions.gateway.clients import ClientSeen, Context, note_client, read_header_schema
 from sessions.gateway.open_calls import OpenCalls, TooManyOpenCalls
 from sessions.gateway.results import CutResult, WrongShape, is_unfinished, limit_result, read_result
 from sessions.gateway.threads import Threads
@@ -176,7 +175,7 @@ class Calls:
                 _write_params(context, target, report.arguments),
                 timeout_seconds=policy.call_timeout_seconds,
                 on_progress=context.session.report_progress if _wants_progress(context) else None,
-                input_schema=_schema_with_headers(report.tool.offered.text.schema),
+                input_schema=read_header_schema(report.tool.offered.text.schema),
             )
         except ToolSearchError as error:
             if isinstance(error, UpstreamError) and _is_for_program(context, error):
@@ -252,11 +251,6 @@ def _write_params(context: Context, target: CallTarget, arguments: Mapping[str, 
     params |= {name: given[name] for name in ("inputResponses", "requestState") if name in given}
     meta = read_meta(context)
     return {**params, "_meta": meta} if meta else params
-
-
-def _schema_with_headers(schema: str) -> JsonObject | None:
-    """Few tools want parameters as headers too."""
-    return json.loads(schema) if "x-mcp-header" in schema else None
 
 
 def read_meta(context: Context) -> JsonObject:

@@ -1,5 +1,7 @@
 """The client behind a request: how it names itself, its revision, and what it can answer."""
 
+import json
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,8 @@ from sessions.models.gateway import MAX_NAME_CHARS
 from sessions.services import calls
 
 CALLER = "toolsearch.caller"
+# For what the SDK asks before it hands out the request: set while a request is served.
+present_caller: ContextVar[Caller] = ContextVar("present_caller")
 # What a server may ask in its result, which is passed on as it is.
 QUESTIONS = {"elicitation", "sampling", "roots"}
 
@@ -41,6 +45,18 @@ def caller_of(context: Context) -> Caller:
     caller = context.request.scope[CALLER]
     assert isinstance(caller, Caller)
     return caller
+
+
+def find_header_schema(name: str) -> dict[str, Any] | None:
+    """The input schema of a tool, where it wants parameters as headers too: the SDK compares the two."""
+    tool = present_caller.get().offer.by_name.get(name)
+    schema = "" if tool is None else tool.offered.text.schema
+    return read_header_schema(schema)
+
+
+def read_header_schema(schema: str) -> dict[str, Any] | None:
+    """Few tools want parameters as headers."""
+    return json.loads(schema) if "x-mcp-header" in schema else None
 
 
 def read_client(context: Context) -> ClientSeen:

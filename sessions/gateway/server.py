@@ -5,6 +5,7 @@ from typing import Any
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import Server
 
+from sessions.gateway.clients import find_header_schema
 from sessions.gateway.handlers import ToolHandlers, answers_for_sure
 from sessions.gateway.relaying import Relay
 from sessions.gateway.streams import Listeners
@@ -33,8 +34,8 @@ def make_server(tools: ToolHandlers, relay: Relay, listeners: Listeners, *, vers
         title="toolsearch",
         instructions=INSTRUCTIONS,
         cache_hints=_HINTS,
-        # Nothing of ours is sent in headers. Without an answer here each call would list all tools first.
-        get_tool_input_schema=_find_no_schema,
+        # Without an answer here each call would list all tools first.
+        get_tool_input_schema=find_header_schema,
         on_list_tools=answers_for_sure(tools.list_tools),
         on_call_tool=answers_for_sure(tools.call_tool),
         on_list_resources=answers_for_sure(relay.list_resources),
@@ -47,7 +48,3 @@ def make_server(tools: ToolHandlers, relay: Relay, listeners: Listeners, *, vers
     )
     server.middleware.clear()  # tracing of the SDK's own: traces are passed on as they come
     return server
-
-
-def _find_no_schema(name: str) -> None:
-    return None
