@@ -67,7 +67,7 @@ class Gateway:
         self._hosts = AllowedHosts(options.hosts)
         self._threads = Threads(options.threads)
         self._requests = OpenRequests()
-        self._listeners = Listeners(most_of_a_key=GATEWAY_OPEN_STREAMS)
+        self._listeners = Listeners(self._threads, most_of_a_key=GATEWAY_OPEN_STREAMS)
         self._refusals = Refusals()
         self._pool = LeasePool(options.pool_limits, environment=os.environ, on_refused=self._refusals.note)
         self._open_calls = OpenCalls()

@@ -6,8 +6,10 @@ is what may take time in the square of the input.
 """
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +24,7 @@ from catalog.domain.problems import Problems
 from sessions.offers.rendering.wire import ToolText
 
 MOST_STEPS = 20_000
+MOST_SECONDS = 0.5
 MOST_PROBLEMS = 50
 KEPT_VALIDATORS = 2_000
 _LONGEST_SCHEMA_CHARS = 200_000
@@ -32,7 +35,16 @@ _UNCHECKED = frozenset(
     )
 )
 
-_steps: ContextVar[list[int]] = ContextVar("steps")
+
+@dataclass(slots=True)
+class _Work:
+    """What one check has cost by now."""
+
+    ends_at: float
+    steps: int = 0
+
+
+_work: ContextVar[_Work] = ContextVar("work")
 
 
 class _TooMuchWork(Exception):
@@ -59,7 +71,7 @@ def check_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> None:
     if len(tool.schema) > _LONGEST_SCHEMA_CHARS:
         return
     problems = Problems()
-    _steps.set([0])
+    _work.set(_Work(time.monotonic() + MOST_SECONDS))
     try:
         for error in _validator(tool.schema).iter_errors(arguments):
             for place, message in _explain(error):
@@ -103,9 +115,9 @@ _NOWHERE: Registry[Any] = Registry()  # knows no other document, and asks nobody
 
 def _bounded(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
     def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        steps = _steps.get()
-        steps[0] += 1
-        if steps[0] > MOST_STEPS:
+        work = _work.get()
+        work.steps += 1
+        if work.steps > MOST_STEPS or time.monotonic() > work.ends_at:
             raise _TooMuchWork
         yield from check(validator, value, instance, schema) or ()
 

@@ -27,6 +27,7 @@ from mcp_types import (
     Implementation,
 )
 
+from catalog.domain.upstream_calls import LeaseState
 from sessions.gateway.application import Gateway, Options
 from tests.harness.asgi_transport import AsgiTransport
 
@@ -90,16 +91,30 @@ class Agent:
 
 
 @dataclass
+class Heard:
+    """What a listener was told by now, and whether its stream has ended."""
+
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    is_over: bool = False
+
+    @property
+    def methods(self) -> list[str]:
+        return [message.get("method", "") for message in self.messages]
+
+
+@dataclass
 class RunningGateway:
     portal: BlockingPortal
     transport: AsgiTransport
-    _open: list[Any] = field(default_factory=list)
+    gateway: Gateway
+
+    def leases(self) -> list[LeaseState]:
+        """The connections to servers."""
+        return self.gateway._pool.snapshot()
 
     def send(self, method: str = "POST", *, key: str = "", url: str = ADDRESS, **options: Any) -> Answer:
         """One request as it is."""
-        headers = {"Accept": "application/json, text/event-stream", **options.pop("headers", {})}
-        if key:
-            headers = {"Authorization": f"Bearer {key}", **headers}
+        headers = {**_headers(key), **options.pop("headers", {})}
         return self.portal.call(partial(self._send, method, url, headers=headers, **options))
 
     def ask(self, key: str, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> Answer:
@@ -115,16 +130,36 @@ class RunningGateway:
     def begin(self, key: str, method: str, params: Mapping[str, Any], **options: Any) -> "Iterator[Pending]":
         """The same as `ask`, while it is under way; leaving drops the connection."""
         written = _write(method, params, **options)
-        headers = {
-            "Accept": "application/json, text/event-stream",
-            "Authorization": f"Bearer {key}",
-            **written.pop("headers"),
-        }
+        headers = {**_headers(key), **written.pop("headers")}
         task = self.portal.start_task_soon(partial(self._send, "POST", headers=headers, **written))
         try:
             yield Pending(task)
         finally:
             task.cancel()
+
+    @contextmanager
+    def listen(self, key: str, params: Mapping[str, Any]) -> "Iterator[Heard]":
+        """A stream of announcements, from when it is acknowledged; leaving drops the connection."""
+        heard = Heard()
+        written = _write("subscriptions/listen", params)
+        task = self.portal.start_task_soon(partial(self._listen, heard, key, written))
+        try:
+            wait_until(lambda: heard.messages or task.done())
+            assert not task.done(), task.result()
+            yield heard
+        finally:
+            task.cancel()
+
+    async def _listen(self, heard: "Heard", key: str, written: dict[str, Any]) -> None:
+        headers = {**_headers(key), **written.pop("headers")}
+        async with (
+            httpx2.AsyncClient(transport=self.transport, timeout=None) as http,
+            http.stream("POST", headers=headers, **written) as answer,
+        ):
+            async for line in answer.aiter_lines():
+                if line.startswith("data:"):
+                    heard.messages.append(json.loads(line.removeprefix("data:")))
+        heard.is_over = True
 
     @contextmanager
     def connect(self, key: str, *, mode: Any = "auto", query: str = "", **options: Any) -> Iterator[Agent]:
@@ -178,7 +213,7 @@ def run_gateway(**options: Any) -> Iterator[RunningGateway]:
         gateway = portal.call(_make, options)
         transport = AsgiTransport(gateway)
         with portal.wrap_async_context_manager(_Lifespan(gateway)):
-            yield RunningGateway(portal, transport)
+            yield RunningGateway(portal, transport, gateway)
         portal.call(_require_no_tasks, tasks)
     wait_until(lambda: set(threading.enumerate()) <= before)
 
@@ -235,6 +270,11 @@ class _Lifespan:
         await self._told.put({"type": f"lifespan.{name}"})
         answer = await asyncio.wait_for(self._heard.get(), WAIT_SECONDS)
         assert answer["type"] == f"lifespan.{name}.complete", answer
+
+
+def _headers(key: str) -> dict[str, str]:
+    accept = {"Accept": "application/json, text/event-stream"}
+    return {**accept, "Authorization": f"Bearer {key}"} if key else accept
 
 
 def _write(

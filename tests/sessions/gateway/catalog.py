@@ -1,4 +1,4 @@
-"""The catalog that the gateway's tests call: one server, and what is changed about it in the middle of things."""
+"""The catalog that the gateway's tests call: one server, and what changes about it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
