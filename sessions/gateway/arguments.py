@@ -1,11 +1,12 @@
 """Checks a call's arguments against the tool's stored schema before its server is asked.
 
-The schema comes from a server and the arguments from a model, so the work is bounded: past the bound the
-server decides. Patterns and formats are left to the server too, since JavaScript's are not Python's, and so
+The schema comes from a server and the arguments from a model, so the work is bounded: past the bound,
+and where the schema is none, the server decides. Patterns and formats are left to the server too, since JavaScript's are not Python's, and so
 is what may take time in the square of the input.
 """
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
@@ -17,7 +18,6 @@ from jsonschema import Draft7Validator, Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from catalog.domain.errors import InvalidInput
 from catalog.domain.problems import Problems
@@ -28,6 +28,7 @@ MOST_SECONDS = 0.5
 MOST_PROBLEMS = 50
 KEPT_VALIDATORS = 2_000
 _LONGEST_SCHEMA_CHARS = 200_000
+logger = logging.getLogger(__name__)
 _UNCHECKED = frozenset(
     (
         *("pattern", "patternProperties", "propertyNames", "format", "$dynamicRef", "$recursiveRef"),
@@ -78,7 +79,8 @@ def check_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> None:
                 problems.add(place, message)
             if len(problems.found) >= MOST_PROBLEMS:
                 break
-    except (_TooMuchWork, RecursionError, Unresolvable):
+    except Exception as error:  # too much work, or a schema that is none: whatever the library raises then
+        logger.debug("the arguments of %s cannot be checked here: %s", tool.name, type(error).__name__)
         return
     problems.raise_if_any()
 
