@@ -163,7 +163,7 @@ class TestEnds:
         follow()
         answer = gateway.call(catalog.key, "fragile__crash", era=era)
         assert answer.is_tool_error
-        assert "whether it was carried out is not known" in answer.said
+        assert "whether it was carried out is not known" in answer.said, last_call().error
         assert count_in(log, "started crash") == 1
         assert last_call().outcome == "upstream_failed"
         assert gateway.call(catalog.key, "fragile__echo", {"text": "again"}, era=era).said == "again"
