@@ -67,7 +67,7 @@ class Gateway:
         self._hosts = AllowedHosts(options.hosts)
         self._threads = Threads(options.threads)
         self._requests = OpenRequests()
-        self._listeners = Listeners(most_of_a_key=GATEWAY_OPEN_STREAMS)
+        self._listeners = Listeners(self._threads, most_of_a_key=GATEWAY_OPEN_STREAMS)
         self._refusals = Refusals()
         self._pool = LeasePool(options.pool_limits, environment=os.environ, on_refused=self._refusals.note)
         self._open_calls = OpenCalls()
@@ -125,17 +125,22 @@ class Gateway:
             )
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > GATEWAY_BODY_BYTES:
-            return _problem(413, "Too large", "A message has at most 1 MiB.")
+            return _TOO_LARGE
         return None
 
     async def _serve_caller(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
         """The request as the SDK answers it; ends with its key."""
+        body = await _read_body(receive, self._options.body_seconds)
+        if body is None:
+            return
+        if not isinstance(body, bytes):
+            await body(send)
+            return
         answer = _Answer(send)
-        body = _TimedBody(receive, self._options.body_seconds)
         async with self._requests.opened(caller.key_id) as opened:
             present_caller.set(caller)
             manager = self._direct if _is_quick(scope, caller) else self._streaming
-            await manager.handle_request({**scope, CALLER: caller}, body.receive, answer.send)
+            await manager.handle_request({**scope, CALLER: caller}, _ReadBody(body, receive).receive, answer.send)
         if opened.cancelled_caught:
             await answer.finish()
 
@@ -208,22 +213,33 @@ class _Answer:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-class _TimedBody:
-    """A body that has to arrive in time; afterwards `receive` waits for the client to leave, for ever."""
+async def _read_body(receive: Receive, seconds: float) -> bytes | Reply | None:
+    """The whole body, or what is answered in its place; None where the client left."""
+    body = bytearray()
+    with anyio.move_on_after(seconds):
+        while len(body) <= GATEWAY_BODY_BYTES:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            body += message.get("body", b"")
+            if not message.get("more_body", False):
+                return bytes(body) if len(body) <= GATEWAY_BODY_BYTES else _TOO_LARGE
+        return _TOO_LARGE
+    return _problem(408, "Too slow", "The body did not come in time.")
 
-    def __init__(self, receive: Receive, seconds: float) -> None:
+
+class _ReadBody:
+    """Gives a body that was read; afterwards `receive` waits for the client to leave, for ever."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
         self._receive = receive
-        self._ends_at = anyio.current_time() + seconds
-        self._is_whole = False
+        self._body: bytes | None = body
 
     async def receive(self) -> Message:
-        if self._is_whole:
+        if self._body is None:
             return await self._receive()
-        with anyio.CancelScope(deadline=self._ends_at):
-            message = await self._receive()
-            self._is_whole = not message.get("more_body", False)
-            return message
-        return {"type": "http.disconnect"}
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
 
 
 def _read_bearer(headers: Headers) -> str:
@@ -280,3 +296,6 @@ async def _answer(send: Send, status: int, body: bytes, **headers: bytes) -> Non
     length = (b"content-length", str(len(body)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [*named, length]})
     await send({"type": "http.response.body", "body": body})
+
+
+_TOO_LARGE = _problem(413, "Too large", "A message has at most 1 MiB.")

@@ -1,13 +1,16 @@
 """Checks a call's arguments against the tool's stored schema before its server is asked.
 
-The schema comes from a server and the arguments from a model, so the work is bounded: past the bound the
-server decides. Patterns and formats are left to the server too, since JavaScript's are not Python's, and so
+The schema comes from a server and the arguments from a model, so the work is bounded: past the bound,
+and where the schema is none, the server decides. Patterns and formats are left to the server too, since JavaScript's are not Python's, and so
 is what may take time in the square of the input.
 """
 
 import json
+import logging
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -15,16 +18,17 @@ from jsonschema import Draft7Validator, Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 from referencing import Registry
-from referencing.exceptions import Unresolvable
 
 from catalog.domain.errors import InvalidInput
 from catalog.domain.problems import Problems
 from sessions.offers.rendering.wire import ToolText
 
 MOST_STEPS = 20_000
+MOST_SECONDS = 0.5
 MOST_PROBLEMS = 50
 KEPT_VALIDATORS = 2_000
 _LONGEST_SCHEMA_CHARS = 200_000
+logger = logging.getLogger(__name__)
 _UNCHECKED = frozenset(
     (
         *("pattern", "patternProperties", "propertyNames", "format", "$dynamicRef", "$recursiveRef"),
@@ -32,7 +36,16 @@ _UNCHECKED = frozenset(
     )
 )
 
-_steps: ContextVar[list[int]] = ContextVar("steps")
+
+@dataclass(slots=True)
+class _Work:
+    """What one check has cost by now."""
+
+    ends_at: float
+    steps: int = 0
+
+
+_work: ContextVar[_Work] = ContextVar("work")
 
 
 class _TooMuchWork(Exception):
@@ -59,14 +72,15 @@ def check_arguments(tool: ToolText, arguments: Mapping[str, Any]) -> None:
     if len(tool.schema) > _LONGEST_SCHEMA_CHARS:
         return
     problems = Problems()
-    _steps.set([0])
+    _work.set(_Work(time.monotonic() + MOST_SECONDS))
     try:
         for error in _validator(tool.schema).iter_errors(arguments):
             for place, message in _explain(error):
                 problems.add(place, message)
             if len(problems.found) >= MOST_PROBLEMS:
                 break
-    except (_TooMuchWork, RecursionError, Unresolvable):
+    except Exception as error:  # too much work, or a schema that is none: whatever the library raises then
+        logger.debug("the arguments of %s cannot be checked here: %s", tool.name, type(error).__name__)
         return
     problems.raise_if_any()
 
@@ -103,9 +117,9 @@ _NOWHERE: Registry[Any] = Registry()  # knows no other document, and asks nobody
 
 def _bounded(check: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
     def counted(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-        steps = _steps.get()
-        steps[0] += 1
-        if steps[0] > MOST_STEPS:
+        work = _work.get()
+        work.steps += 1
+        if work.steps > MOST_STEPS or time.monotonic() > work.ends_at:
             raise _TooMuchWork
         yield from check(validator, value, instance, schema) or ()
 

@@ -1,21 +1,18 @@
 """Calls a tool on its own server: checked at call time, limited, relayed, recorded."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
-from uuid import UUID
 
-from django.utils import timezone
+from django.db import DatabaseError, InterfaceError
 from mcp import MCPError
 from mcp_types import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
 
 from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.domain.errors import InvalidInput, ToolSearchError
 from catalog.domain.limits import GATEWAY_MESSAGE_BYTES
-from catalog.domain.policy import RecordCalls
 from catalog.domain.upstream_calls import (
     CallTimedOut,
     UpstreamBusy,
@@ -30,10 +27,10 @@ from sessions.gateway.arguments import check_arguments
 from sessions.gateway.callers import Caller
 from sessions.gateway.clients import ClientSeen, Context, note_client, read_header_schema
 from sessions.gateway.open_calls import OpenCalls, TooManyOpenCalls
+from sessions.gateway.recording import CallReport, describe_call, describe_own_refusal, find_secrets
 from sessions.gateway.results import CutResult, WrongShape, is_unfinished, limit_result, read_result
 from sessions.gateway.threads import Threads
 from sessions.models import CallOutcome, Via
-from sessions.offers.gateway_offer import GatewayTool
 from sessions.services import calls, kept_results
 from sessions.services.client_sessions import find_client_session
 
@@ -41,6 +38,9 @@ from sessions.services.client_sessions import find_client_session
 _OWN_META = ("progressToken",)
 _RESERVED_META = "io.modelcontextprotocol/"
 TRACE_HEADERS = ("traceparent", "tracestate", "baggage")
+
+_DO_NOT_FIT = "The arguments do not fit the tool's input schema"
+logger = logging.getLogger(__name__)
 
 CountCall = Callable[[str, str, float], None]  # outcome, via, seconds that the gateway added
 NoteRefused = Callable[[int, str], None]  # a server's id, and what of it cannot pass
@@ -51,34 +51,14 @@ def unknown_tool(name: str) -> MCPError:
     return MCPError(code=INVALID_PARAMS, message=f"Unknown tool: {name[:200]}")
 
 
-@dataclass(slots=True)
-class CallReport:
-    """A call on its way into the records."""
-
-    caller: Caller
-    client: ClientSeen
-    tool: GatewayTool
-    via: Via
-    arguments: Mapping[str, Any]
-    at: datetime = field(default_factory=timezone.now)
-    started: float = field(default_factory=time.perf_counter)
-    session_id: UUID | None = None
-    upstream_seconds: float | None = None
-    outcome: CallOutcome = CallOutcome.UPSTREAM_FAILED
-    error: str = ""
-    result: Mapping[str, Any] | None = None
-    is_cut: bool = False
-
-    def end(self, outcome: CallOutcome, error: str = "") -> None:
-        self.outcome, self.error = outcome, error
-
-
 class Refused(Exception):
-    """A call of a known tool that is not made. The message is for the model."""
+    """A call of a known tool that is not made. The message is for the model; a record has `recorded` instead
+    where the message tells of arguments.
+    """
 
-    def __init__(self, message: str, **details: object) -> None:
+    def __init__(self, message: str, *, recorded: str = "") -> None:
         super().__init__(message)
-        self.message, self.details = message, details
+        self.message, self.recorded = message, recorded or message
 
 
 class Calls:
@@ -116,10 +96,14 @@ class Calls:
             self._record(report)
             raise pass_error(error) from None
         except Refused as refused:
-            report.end(CallOutcome.REFUSED, refused.message)
-            result = answer_error(refused.message, **refused.details)
+            report.end(CallOutcome.REFUSED, refused.recorded)
+            result = answer_error(refused.message)
         except asyncio.CancelledError:
             report.end(CallOutcome.CANCELLED)
+            self._record(report)
+            raise
+        except Exception:
+            report.end(CallOutcome.UPSTREAM_FAILED, "The gateway failed; its log tells why.")
             self._record(report)
             raise
         self._record(report)
@@ -131,36 +115,18 @@ class Calls:
         self._record(report)
         return answer_error(message)
 
-    def refuse_own(self, caller: Caller, client: ClientSeen, name: str, message: str) -> JsonObject:
+    def refuse_own(
+        self, caller: Caller, client: ClientSeen, name: str, message: str, arguments: Mapping[str, Any]
+    ) -> JsonObject:
         """The answer to bad input of one of the gateway's own tools, recorded too."""
         self._count_call(CallOutcome.REFUSED, Via.DIRECT, 0.0)
-        calls.enqueue_call(
-            calls.PendingCall(
-                at=timezone.now(),
-                key_id=caller.key_id,
-                key_name=caller.key_name,
-                session_id=None,
-                policy=caller.policy.slug,
-                client=client.name,
-                revision=client.revision,
-                server="",
-                tool=name,
-                via=Via.DIRECT,
-                outcome=CallOutcome.REFUSED,
-                duration_ms=0,
-                upstream_ms=None,
-                request_bytes=0,
-                result_bytes=0,
-                is_cut=False,
-                error=message,
-            )
-        )
+        calls.enqueue_call(describe_own_refusal(caller, client, name, message, arguments))
         return answer_error(message)
 
     async def _try(self, context: Context, report: CallReport) -> JsonObject:
         target = await self._threads.run(_prepare, report)
         if target is None:
-            raise unknown_tool(report.tool.name)
+            raise unknown_tool(report.name)
         raw = await self._ask(context, report, target)
         return raw if report.outcome is not CallOutcome.OK else await self._finish(report, target, raw)
 
@@ -200,7 +166,19 @@ class Calls:
         if not isinstance(limited, CutResult):
             return limited
         report.is_cut = True
-        return await self._threads.run(_keep, report.caller.key_id, limited)
+        return limited.finish(await self._keep(report.caller.key_id, limited))
+
+    async def _keep(self, key_id: int, cut: CutResult) -> str | None:
+        """The handle of what was cut; None where nothing is kept. The call was carried out, so a database
+        that went away meanwhile fails nothing.
+        """
+        if not cut.is_more:
+            return None
+        try:
+            return await self._threads.run(_keep, key_id, cut.text)
+        except (DatabaseError, InterfaceError) as error:
+            logger.warning("what was cut of a result could not be kept: %s", error)
+            return None
 
     def _pass_question(self, report: CallReport, target: CallTarget, raw: JsonObject) -> JsonObject:
         """A server that asks its client for something: only the newest revision can answer."""
@@ -218,7 +196,7 @@ class Calls:
         added = ended - (report.upstream_seconds or 0.0)
         self._count_call(report.outcome, report.via, added)
         note_client(report.caller, report.client, is_call=True)
-        calls.enqueue_call(_describe(report, ended))
+        calls.enqueue_call(describe_call(report, ended))
 
 
 def _prepare(report: CallReport) -> CallTarget | None:
@@ -240,8 +218,14 @@ def _prepare(report: CallReport) -> CallTarget | None:
     try:
         check_arguments(text, report.arguments)
     except InvalidInput as problem:
-        places = "\n".join(f"- {one}" for one in problem.errors)
-        raise Refused(f"The arguments do not fit the tool's input schema:\n{places}") from None
+        lines = "\n".join(f"- {one}" for one in problem.errors)
+        places = ", ".join(dict.fromkeys(one.place for one in problem.errors))
+        raise Refused(
+            f"{_DO_NOT_FIT}:\n{lines}",
+            recorded=f"{_DO_NOT_FIT}: {places}",  # without values
+        ) from None
+    if report.is_full:
+        report.secrets = find_secrets(target.upstream)
     return target
 
 
@@ -326,35 +310,5 @@ def _refuse(report: CallReport, message: str) -> JsonObject:
     return answer_error(message)
 
 
-def _keep(key_id: int, cut: CutResult) -> JsonObject:
-    return cut.finish(kept_results.keep_result(key_id=key_id, text=cut.text))
-
-
-def _describe(report: CallReport, ended: float) -> calls.PendingCall:
-    caller, text, upstream = report.caller, report.tool.offered.text, report.upstream_seconds
-    call = calls.PendingCall(
-        at=report.at,
-        key_id=caller.key_id,
-        key_name=caller.key_name,
-        session_id=report.session_id,
-        policy=caller.policy.slug,
-        client=report.client.name,
-        revision=report.client.revision,
-        server=text.server,
-        tool=text.name,
-        via=report.via,
-        outcome=report.outcome,
-        duration_ms=round(ended * 1000),
-        upstream_ms=None if upstream is None else round(upstream * 1000),
-        request_bytes=count_bytes(report.arguments),
-        result_bytes=0 if report.result is None else count_bytes(report.result),
-        is_cut=report.is_cut,
-        error=report.error,
-    )
-    if caller.policy.record_calls is not RecordCalls.FULL:
-        return call
-    return replace(
-        call,
-        arguments=calls.write_recorded(report.arguments, ()),
-        result="" if report.result is None else calls.write_recorded(report.result, ()),
-    )
+def _keep(key_id: int, text: str) -> str | None:
+    return kept_results.keep_result(key_id=key_id, text=text)

@@ -18,8 +18,9 @@ from sessions.gateway import searching
 from sessions.gateway.answers import JsonObject, answer_text
 from sessions.gateway.arguments import read_arguments
 from sessions.gateway.callers import Caller
-from sessions.gateway.calling import CallReport, Calls, unknown_tool
+from sessions.gateway.calling import Calls, unknown_tool
 from sessions.gateway.clients import ClientSeen, Context, caller_of, note_client, read_client
+from sessions.gateway.recording import CallReport
 from sessions.gateway.results import read_on
 from sessions.gateway.threads import Threads
 from sessions.models import Via
@@ -92,7 +93,7 @@ class ToolHandlers:
                 case _:
                     return await self._threads.run(_read_on, caller, arguments)
         except InvalidInput as problem:
-            return self._calls.refuse_own(caller, client, name, str(problem))
+            return self._calls.refuse_own(caller, client, name, str(problem), arguments)
         finally:
             note_client(caller, client, is_call=name in {CALL_TOOL, CALL_READ_TOOL, READ_RESULT})
 
@@ -115,7 +116,7 @@ class ToolHandlers:
         tool = caller.offer.by_name.get(name)
         if tool is None:
             raise unknown_tool(name)
-        return CallReport(caller, read_client(context), tool, via, arguments)
+        return CallReport(caller, read_client(context), tool, name, via, arguments)
 
 
 def _search(caller: Caller, client: ClientSeen, arguments: Mapping[str, Any]) -> JsonObject:
@@ -155,5 +156,7 @@ def _read_on(caller: Caller, arguments: Mapping[str, Any]) -> JsonObject:
     text = kept_results.read_kept(key_id=caller.key_id, handle=handle)
     if text is None:
         raise InvalidInput.at("handle", "is not known: a result is kept for 15 minutes")
+    if offset > len(text):
+        raise InvalidInput.at("offset", f"is past the end: the result has {len(text)} characters")
     max_tokens = caller.policy.max_result_tokens
     return answer_text(read_on(text, offset, handle=handle, max_tokens=max_tokens))

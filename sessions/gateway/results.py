@@ -18,6 +18,9 @@ _MOST_BYTES = GATEWAY_MESSAGE_BYTES - ENVELOPE_BYTES
 _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 _LAST_LINE = "[Cut here: {left} more characters. Read on with read_result, handle {handle}, offset {offset}.]"
 _LOST_LINE = "[Cut here: {left} more characters, which are not kept.]"
+_LEFT_OUT_LINE = "[Left out: {kind} of {size:,} bytes, larger than a message may be.]"
+_ALL_LEFT_OUT_LINE = "[Left out: {number} parts, which are more than a message may hold.]"
+_META_BYTES = 100_000
 
 
 class WrongShape(Exception):
@@ -38,10 +41,15 @@ class CutResult:
     is_error: bool
     meta: JsonObject | None
 
+    @property
+    def is_more(self) -> bool:
+        """Whether there is text to read on."""
+        return self.shown < len(self.text)
+
     def finish(self, handle: str | None) -> JsonObject:
         """The result with its last line; without a handle what is cut is lost."""
         text = _end_text(self.text, 0, self.shown, handle, lost=self.lost)
-        content = [*self.content, {"type": "text", "text": text}]
+        content = [*self.content, {"type": "text", "text": text}] if text else self.content
         result: JsonObject = {"content": content, "isError": self.is_error, "resultType": "complete"}
         return {**result, "_meta": self.meta} if self.meta else result
 
@@ -100,30 +108,60 @@ def limit_result(result: JsonObject, *, max_tokens: int) -> JsonObject | CutResu
     is_long = bool(max_tokens) and sum(map(len, texts)) + len(written) > most_chars
     if not is_long and count_bytes(result) <= _MOST_BYTES:
         return result
-    whole = "\n".join(texts) or written
-    text = whole.encode(errors="replace")[:KEPT_RESULT_BYTES].decode(errors="ignore")
-    others, left_bytes = _keep_others(blocks)
-    shown = _fit(text, most_chars or len(text), left_bytes)
+    meta = _bound_meta(result)
+    others, left_bytes = _keep_others(blocks, _MOST_BYTES - count_bytes(meta))
+    whole = "\n".join(texts)
+    shown = _fit(whole, most_chars or len(whole), left_bytes)
+    if written and shown == len(whole):  # the text is whole: what can be read on is the structured content
+        whole = f"{whole}\n{written}" if whole else written
+        shown = shown or _fit(whole, most_chars or len(whole), left_bytes)
+    text, lost = _bound_kept(whole)
+    is_error = result.get("isError") is True
+    return CutResult(others, text, min(shown, len(text)), lost, is_error, meta)
+
+
+def _bound_kept(whole: str) -> tuple[str, int]:
+    """As much as may be kept, which says at its end what is not, and how many characters those are."""
+    encoded = whole.encode(errors="replace")
+    if len(encoded) <= KEPT_RESULT_BYTES:
+        return encoded.decode(), 0
+    text = encoded[: KEPT_RESULT_BYTES - len(_LOST_LINE) - 20].decode(errors="ignore")
     lost = len(whole) - len(text)
-    return CutResult(others, text, shown, lost, result.get("isError") is True, result.get("_meta"))
+    return f"{text}\n{_LOST_LINE.format(left=lost)}", lost
 
 
-def _keep_others(blocks: Sequence[JsonObject]) -> tuple[list[JsonObject], int]:
-    """Images and the like as far as a message holds them; a line names each that it does not."""
+def _bound_meta(result: Mapping[str, Any]) -> JsonObject | None:
+    """`_meta` as the server gave it, unless it takes much of a message."""
+    meta: JsonObject | None = result.get("_meta")
+    return meta if meta and count_bytes(meta) <= _META_BYTES else None
+
+
+def _keep_others(blocks: Sequence[JsonObject], most_bytes: int) -> tuple[list[JsonObject], int]:
+    """Images and the like as far as a message holds them, with a line for what it does not hold; and how
+    many bytes are left.
+    """
+    others = [block for block in blocks if block.get("type") != "text"]
     kept: list[JsonObject] = []
-    left = _MOST_BYTES
-    for block in blocks:
-        if block.get("type") == "text":
-            continue
-        size = count_bytes(block)
-        if size > left:
-            note = f"[Left out: {block.get('type')} of {size:,} bytes, larger than a message may be.]"
-            kept.append({"type": "text", "text": note})
-            size = len(note)
-        else:
-            kept.append(block)
-        left -= size
+    left = most_bytes
+    for place, block in enumerate(others):
+        shown = _shorten(block, left)
+        left -= count_bytes(shown) + 1
+        if left < 0:
+            kept.append(_write_note(_ALL_LEFT_OUT_LINE, number=len(others) - place))
+            return kept, 0
+        kept.append(shown)
     return kept, left
+
+
+def _shorten(block: JsonObject, most_bytes: int) -> JsonObject:
+    size = count_bytes(block)
+    if size < most_bytes:
+        return block
+    return _write_note(_LEFT_OUT_LINE, kind=str(block.get("type"))[:40], size=size)
+
+
+def _write_note(line: str, **values: object) -> JsonObject:
+    return {"type": "text", "text": line.format(**values)}
 
 
 def _fit(text: str, most_chars: int, most_bytes: int) -> int:

@@ -1,9 +1,11 @@
 """The requests that are open, so that those of a key that is revoked end, and who listens for changes."""
 
+import hashlib
 import logging
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import anyio
 from django.utils import timezone
@@ -14,7 +16,9 @@ from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResul
 from catalog.domain.errors import ToolSearchError
 from catalog.models import ApiKey
 from sessions.gateway.clients import Context, caller_of
-from sessions.offers.gateway_offer import gateway_offer_of
+from sessions.gateway.threads import Threads
+from sessions.offers.gateway_features import features_of
+from sessions.offers.gateway_offer import GatewayOffer, gateway_offer_of
 from sessions.offers.versions import read_versions
 
 logger = logging.getLogger(__name__)
@@ -51,14 +55,22 @@ class OpenRequests:
                 scope.cancel()
 
 
+class ListDigests(NamedTuple):
+    """What tells a policy's lists of tools, and of resources and prompts, from the ones before."""
+
+    tools: str
+    features: str
+
+
 class Listeners:
     """Streams that wait for changes, by policy: a change of one says nothing to another's."""
 
-    def __init__(self, *, most_of_a_key: int) -> None:
+    def __init__(self, threads: Threads, *, most_of_a_key: int) -> None:
+        self._threads = threads
         self._most_of_a_key = most_of_a_key
         self._buses: dict[int, InMemorySubscriptionBus] = {}
         self._handlers: dict[int, ListenHandler] = {}
-        self._digests: dict[int, str] = {}
+        self._digests: dict[int, ListDigests] = {}
         self._of_policy: Counter[int] = Counter()
         self._of_key: Counter[int] = Counter()
 
@@ -74,9 +86,10 @@ class Listeners:
     ) -> SubscriptionsListenResult:
         caller = caller_of(context)
         policy_id, key_id = caller.policy_id, caller.key_id
+        digests = await self._threads.run(digest_lists, caller.offer)
         if self._of_key[key_id] >= self._most_of_a_key:
-            raise TooManyStreams
-        self._digests.setdefault(policy_id, caller.offer.offer.digest)
+            raise TooManyStreams(f"This key listens {self._most_of_a_key} times already: end a stream first.")
+        self._digests.setdefault(policy_id, digests)
         handler = self._handler(policy_id)
         self._of_policy[policy_id] += 1
         self._of_key[key_id] += 1
@@ -85,15 +98,18 @@ class Listeners:
         finally:
             self._leave(policy_id, key_id)
 
-    async def announce(self, digests: dict[int, str]) -> None:
-        """Tell the listeners of each policy whose list is another one now."""
-        for policy_id, digest in digests.items():
-            bus = self._buses.get(policy_id)
-            if bus is None or self._digests.get(policy_id) == digest:
+    async def announce(self, digests: dict[int, ListDigests]) -> None:
+        """Tell the listeners of each policy whose lists are others now."""
+        for policy_id, now in digests.items():
+            bus, known = self._buses.get(policy_id), self._digests.get(policy_id)
+            if bus is None or known is None:
                 continue
-            self._digests[policy_id] = digest
-            for event in (ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()):
-                await bus.publish(event)
+            self._digests[policy_id] = now
+            if now.tools != known.tools:
+                await bus.publish(ToolsListChanged())
+            if now.features != known.features:
+                await bus.publish(PromptsListChanged())
+                await bus.publish(ResourcesListChanged())
 
     def close(self) -> None:
         for handler in self._handlers.values():
@@ -126,14 +142,18 @@ def find_revoked(key_ids: Iterable[int]) -> set[int]:
     return wanted - set(living.values_list("pk", flat=True)) if wanted else set()
 
 
-def read_digests(policy_ids: Iterable[int]) -> dict[int, str]:
-    """What tells one list of a policy from the next. A policy that is gone is left out."""
-    found: dict[int, str] = {}
+def read_digests(policy_ids: Iterable[int]) -> dict[int, ListDigests]:
+    """By policy. One that is gone is left out."""
+    found: dict[int, ListDigests] = {}
     for policy_id in policy_ids:
         try:
-            offer = gateway_offer_of(policy_id, versions=read_versions(policy_id)).offer
+            found[policy_id] = digest_lists(gateway_offer_of(policy_id, versions=read_versions(policy_id)))
         except ToolSearchError as problem:
             logger.info("a policy's list cannot be read now: %s", problem)
-            continue
-        found[policy_id] = f"{offer.versions.decided} {offer.digest}"
     return found
+
+
+def digest_lists(offer: GatewayOffer) -> ListDigests:
+    found = features_of(offer)
+    features = repr((found.resources, found.templates, found.prompts)).encode(errors="surrogatepass")
+    return ListDigests(offer.offer.digest, hashlib.sha256(features).hexdigest())
