@@ -26,6 +26,7 @@ from bench.gateway_costs import (
     fixture_settings,
     measure_list,
     time_calls,
+    wait_until_callable,
 )
 from bench.gateway_instance import running_measured, running_upstreams
 from bench.gateway_load import KillResult, LoadResult, run_kill, run_load
@@ -103,6 +104,7 @@ def measure_many(data: Path, urls: Sequence[str], few: Cost, options: argparse.N
         show_costs([few, many, *(cost for pair in searches for cost in pair)])
         http_servers = {name: fixture_settings(url) for name, url in zip(names, urls, strict=True)}
         measured.add_servers({**http_servers, PIPE_SERVER: fixture_settings()})
+        asyncio.run(wait_until_callable(measured, [*names, PIPE_SERVER]))
         times = asyncio.run(time_calls(measured, url=urls[names.index(HTTP_SERVER)], count=options.calls))
         show_times(times)
         ours, theirs = asyncio.run(compare_calls(measured, url=urls[0], count=options.calls))

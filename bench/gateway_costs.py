@@ -15,6 +15,7 @@ from bench.mcp_callers import (
     Era,
     HttpCaller,
     JsonObject,
+    WrongAnswer,
     calling_over_http,
     calling_over_pipe,
     opening_connections,
@@ -70,6 +71,25 @@ def fixture_settings(url: str = "") -> dict[str, object]:
 def call_through(server: str, text: str = "hello") -> JsonObject:
     """The parameters of a call of the fixture's `echo` through the gateway."""
     return {"name": "call_tool", "arguments": {"name": f"mcp__{server}__echo", "arguments": {"text": text}}}
+
+
+async def wait_until_callable(measured: Measured, servers: Sequence[str]) -> None:
+    """A new server's tools are in force some moments after they have been read."""
+    async with (
+        calling_over_http(measured.url, Era.MODERN, key=measured.keys[0]) as gateway,
+        asyncio.timeout(60),
+    ):
+        for server in servers:
+            while not await _can_call(gateway, server):
+                await asyncio.sleep(0.2)
+
+
+async def _can_call(gateway: Caller, server: str) -> bool:
+    try:
+        await gateway.ask("tools/call", call_through(server))
+    except WrongAnswer:
+        return False
+    return True
 
 
 async def time_calls(measured: Measured, *, url: str, count: int) -> list[CallTimes]:

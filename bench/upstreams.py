@@ -9,8 +9,16 @@ import uvicorn
 from tests.harness.upstream_fixture import make_server
 
 
+def _listen() -> socket.socket:
+    """Named as TCP, or asyncio would let small answers wait for 40 ms (Nagle's algorithm)."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    return listener
+
+
 async def serve(count: int) -> None:
-    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    listeners = [_listen() for _ in range(count)]
     for listener in listeners:
         print(listener.getsockname()[1], flush=True)
     configs = [
