@@ -20,7 +20,7 @@ PROGRAMS: dict[str, Callable[[], tuple[Path, ...]]] = {
     "opencode": lambda: (PACKAGES / f"opencode-linux-{CHIP}" / "bin" / "opencode",),
 }
 CONNECTED = r"toolsearch.*[Cc]onnected"
-# Codex lists what is configured without connecting; Claude Code connects a project's server once it is approved.
+# Codex lists what is configured without connecting, and Claude Code waits until a project's file is approved.
 LISTED = "codex mcp list", r"toolsearch .*http://127.*enabled.*Bearer"
 OTHER_CHECKS = {
     ("codex", ""): LISTED,
