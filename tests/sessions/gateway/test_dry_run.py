@@ -19,7 +19,7 @@ VIEWS = [(exposure, names) for exposure in Exposure for names in NameStyle]
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the version by which the gateway of the tests names itself."""
     monkeypatch.setattr("sessions.offers.gateway_offer.GATEWAY_PAGE_TOOLS", 10)
-    monkeypatch.setattr(gateway_lists.metadata, "version", lambda name: "1")
+    monkeypatch.setattr("sessions.selectors.gateway_lists.metadata.version", lambda name: "1")
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=["-".join(view) for view in VIEWS])
@@ -31,9 +31,10 @@ def test_says_what_the_gateway_answers(
     exposure, names = view
     offer = gateway_offer_of(catalog.policy.pk, exposure=exposure, names=names)
     query = f"?expose={exposure}&names={names}"
-    cursor, pages = None, 0
+    cursor: str | None = None
+    pages = 0
     while pages == 0 or cursor is not None:
-        asked = {"cursor": cursor} if cursor else {}
+        asked: dict[str, str] = {"cursor": cursor} if cursor else {}
         given = gateway.ask(catalog.key, "tools/list", asked, era=era, query=query).result
         assert gateway_lists.list_tools(offer, revision=Revision(era), cursor=cursor) == given
         cursor, pages = given.get("nextCursor"), pages + 1
