@@ -140,7 +140,9 @@ class Gateway:
         async with self._requests.opened(caller.key_id) as opened:
             present_caller.set(caller)
             manager = self._direct if _is_quick(scope, caller) else self._streaming
-            await manager.handle_request({**scope, CALLER: caller}, _ReadBody(body, receive).receive, answer.send)
+            await manager.handle_request(
+                {**scope, CALLER: caller}, _ReadBody(body, receive).receive, answer.send
+            )
         if opened.cancelled_caught:
             await answer.finish()
 

@@ -1,8 +1,8 @@
 """Checks a call's arguments against the tool's stored schema before its server is asked.
 
-The schema comes from a server and the arguments from a model, so the work is bounded: past the bound,
-and where the schema is none, the server decides. Patterns and formats are left to the server too, since JavaScript's are not Python's, and so
-is what may take time in the square of the input.
+The schema comes from a server and the arguments from a model, so the work is bounded: past the bound, and
+where the schema is none, the server decides. Patterns and formats are left to the server too, since
+JavaScript's are not Python's, and so is what may take time in the square of the input.
 """
 
 import json

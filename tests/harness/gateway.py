@@ -8,6 +8,7 @@ with run_gateway() as gateway:
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -108,6 +109,12 @@ class RunningGateway:
     transport: AsgiTransport
     gateway: Gateway
 
+    @contextmanager
+    def beside(self, **options: Any) -> "Iterator[RunningGateway]":
+        """Another gateway in the same event loop."""
+        with _started(self.portal, options) as running:
+            yield running
+
     def leases(self) -> list[LeaseState]:
         """The connections to servers."""
         return self.gateway._pool.snapshot()
@@ -162,17 +169,25 @@ class RunningGateway:
         heard.is_over = True
 
     @contextmanager
-    def connect(self, key: str, *, mode: Any = "auto", query: str = "", **options: Any) -> Iterator[Agent]:
+    def connect(
+        self,
+        key: str,
+        *,
+        mode: Any = "auto",
+        query: str = "",
+        transport: httpx2.AsyncBaseTransport | None = None,
+        **options: Any,
+    ) -> Iterator[Agent]:
         """A client of the SDK; `options` are its own."""
-        options.setdefault("client_info", Implementation(name="tester", version="1"))
-        with self.portal.wrap_async_context_manager(self._client(key, mode, query, options)) as client:
-            yield Agent(self.portal, client)
-
-    def _client(self, key: str, mode: Any, query: str, options: dict[str, Any]) -> Any:
         http = httpx2.AsyncClient(
-            transport=self.transport, headers={"Authorization": f"Bearer {key}"}, timeout=WAIT_SECONDS
+            transport=transport or self.transport,
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=WAIT_SECONDS,
         )
-        return Client(streamable_http_client(ADDRESS + query, http_client=http), mode=mode, **options)
+        options.setdefault("client_info", Implementation(name="tester", version="1"))
+        made = Client(streamable_http_client(ADDRESS + query, http_client=http), mode=mode, **options)
+        with self.portal.wrap_async_context_manager(made) as client:
+            yield Agent(self.portal, client)
 
     async def _send(self, method: str, url: str, **options: Any) -> Answer:
         async with httpx2.AsyncClient(transport=self.transport, timeout=None) as http:
@@ -208,14 +223,32 @@ def wait_until(is_so: Callable[[], object], seconds: float = WAIT_SECONDS) -> No
 def run_gateway(**options: Any) -> Iterator[RunningGateway]:
     """From its start to its end. Nothing that it began may be left then."""
     before = set(threading.enumerate())
-    with start_blocking_portal() as portal:
+    with _child_watcher_kept(), start_blocking_portal() as portal:
         tasks = portal.call(_all_tasks)
-        gateway = portal.call(_make, options)
-        transport = AsgiTransport(gateway)
-        with portal.wrap_async_context_manager(_Lifespan(gateway)):
-            yield RunningGateway(portal, transport, gateway)
+        with _started(portal, options) as running:
+            yield running
         portal.call(_require_no_tasks, tasks)
     wait_until(lambda: set(threading.enumerate()) <= before)
+
+
+@contextmanager
+def _started(portal: BlockingPortal, options: dict[str, Any]) -> Iterator[RunningGateway]:
+    gateway = portal.call(_make, options)
+    with portal.wrap_async_context_manager(_Lifespan(gateway)):
+        yield RunningGateway(portal, AsgiTransport(gateway), gateway)
+
+
+@contextmanager
+def _child_watcher_kept() -> Iterator[None]:
+    """A gateway sets the process's own for its event loop, which ends with it here."""
+    if sys.version_info >= (3, 12):
+        yield
+        return
+    kept = asyncio.get_child_watcher()
+    try:
+        yield
+    finally:
+        asyncio.set_child_watcher(kept)
 
 
 async def _make(options: dict[str, Any]) -> Gateway:
@@ -236,7 +269,7 @@ def _count_nothing(outcome: str, via: str, added_seconds: float) -> None:
 
 async def _all_tasks() -> set[asyncio.Task[Any]]:
     """But this one, and the one that sse-starlette keeps for each thread."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]
+    others = asyncio.all_tasks() - {asyncio.current_task()}
     return {task for task in others if "_shutdown_watcher" not in repr(task.get_coro())}
 
 

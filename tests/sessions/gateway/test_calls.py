@@ -1,6 +1,5 @@
 """Calls: who is asked, what is refused, how one ends early."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -184,7 +183,7 @@ class TestQuestions:
     def test_pass_to_a_modern_client_and_its_answer_back(
         self, gateway: RunningGateway, catalog: Catalog
     ) -> None:
-        capabilities = {"elicitation": {"form": {}}}
+        capabilities: dict[str, Any] = {"elicitation": {"form": {}}}
         for tool, arguments in (
             ("fixture__input_required", {}),
             ("call_tool", {"name": "fixture__input_required"}),
@@ -258,10 +257,11 @@ class TestLimits:
 
 class TestSecrets:
     @pytest.fixture
-    def with_headers(self, catalog: Catalog, upstream: HttpFixture) -> Iterator[Server]:
-        connections.write_connection(catalog.server, upstream.connection(Authorization="Bearer of-the-server"))
+    def with_headers(self, catalog: Catalog, upstream: HttpFixture) -> Server:
+        connection = upstream.connection(Authorization="Bearer of-the-server")
+        connections.write_connection(catalog.server, connection)
         catalog.server.save()
-        yield catalog.server
+        return catalog.server
 
     @pytest.mark.parametrize("era", ERAS)
     def test_the_servers_own_are_sent_and_never_the_agents_key(

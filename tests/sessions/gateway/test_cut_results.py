@@ -210,7 +210,8 @@ class TestReadingOn:
         assert gateway.call(catalog.key, "read_result", arguments, era=era).said == ""
 
     def test_of_odd_handles_is_refused(self, gateway: RunningGateway, catalog: Catalog, era: str) -> None:
-        for handle in ("", "x", "\0", "é" * 24, "x" * 10_000, "../../etc/passwd", None, 5, {}):
+        handles: list[Any] = ["", "x", "\0", "é" * 24, "x" * 10_000, "../../etc/passwd", None, 5, {}]
+        for handle in handles:
             answer = gateway.call(catalog.key, "read_result", {"handle": handle}, era=era)
             assert answer.is_tool_error, handle
             assert last_call().outcome == "refused"

@@ -52,7 +52,7 @@ def _add(word: str, upstream: HttpFixture) -> Side:
         define(f"{word}_only", description=f"Nobody else has this {word}."),
     ]
     give_tools(server, definitions)
-    features = server.features  # type: ignore[attr-defined]
+    features = server.features
     features.resources = [{"uri": f"note://{word}", "name": word}]
     features.templates = [{"uriTemplate": f"note://{word}-{{name}}", "name": f"{word}s"}]
     features.prompts = [{"name": f"greet_{word}", "description": word}]

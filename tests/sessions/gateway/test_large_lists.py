@@ -1,0 +1,54 @@
+"""Lists and definitions of long tools come in messages that every client takes."""
+
+import pytest
+
+from catalog.domain.limits import GATEWAY_MESSAGE_BYTES
+from tests.harness.gateway import ERAS, RunningGateway
+from tests.sessions.gateway.catalog import ON_THREADS, Catalog, define, follow, give_tools
+
+pytestmark = ON_THREADS
+
+LONG = 100_000
+
+
+@pytest.fixture
+def long_tools(catalog: Catalog) -> list[str]:
+    names = [f"tool_{number:02}" for number in range(20)]
+    description = {0: "x" * LONG, 1: "漢" * (LONG // 6)}
+    definitions = [
+        define(name, description=f"{name} {description[place % 2]}") for place, name in enumerate(names)
+    ]
+    give_tools(catalog.server, definitions)
+    follow()
+    return [f"fixture__{name}" for name in names]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_list_is_paged_by_bytes_too(
+    gateway: RunningGateway, catalog: Catalog, long_tools: list[str], era: str
+) -> None:
+    listed: list[str] = []
+    params: dict[str, str] = {}
+    while True:
+        answer = gateway.ask(catalog.key, "tools/list", params, era=era, query="?expose=native")
+        assert len(answer.text.encode()) < GATEWAY_MESSAGE_BYTES
+        listed += [tool["name"] for tool in answer.result["tools"]]
+        if "nextCursor" not in answer.result:
+            break
+        params = {"cursor": answer.result["nextCursor"]}
+    assert listed == ["read_result", *long_tools]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_definitions_that_one_answer_does_not_hold_are_named(
+    gateway: RunningGateway, catalog: Catalog, long_tools: list[str], era: str
+) -> None:
+    wanted, described = [*long_tools[1:], "nothing"], []
+    while wanted:
+        answer = gateway.call(catalog.key, "describe_tools", {"names": wanted}, era=era)
+        assert len(answer.text.encode()) < GATEWAY_MESSAGE_BYTES
+        told = answer.result["structuredContent"]
+        described += [tool["name"] for tool in told["tools"]]
+        assert set(told["missing"]) <= {"nothing"}
+        wanted = told["more"]
+    assert described == long_tools[1:]
