@@ -250,10 +250,10 @@ def _read_bearer(headers: Headers) -> str:
 
 
 def _environ(scope: Scope, headers: Headers) -> dict[str, Any]:
-    """What is noted of a use, under the names that WSGI has for it."""
+    """What is noted of a use, under the names that WSGI has for it. The newest revision names the method."""
     return {
         "HTTP_USER_AGENT": headers.get("user-agent", ""),
-        "PATH_INFO": scope["path"],
+        "PATH_INFO": f"{scope['path']} {headers.get('mcp-method', '')}",
         "REQUEST_METHOD": scope["method"],
     }
 
