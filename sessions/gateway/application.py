@@ -13,6 +13,7 @@ import anyio
 from django.db import DatabaseError, InterfaceError
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
@@ -190,6 +191,8 @@ def _is_quick(scope: Scope, caller: Caller) -> bool:
     says in headers what is asked; the SDK checks them against the message.
     """
     headers = Headers(scope=scope)
+    if headers.get("mcp-protocol-version") not in MODERN_PROTOCOL_VERSIONS:
+        return False  # an older one's are compared with nothing
     if headers.get("mcp-method") != "tools/call":
         return headers.get("mcp-method") in QUICK_METHODS
     name = headers.get("mcp-name", "")

@@ -131,6 +131,17 @@ class TestEnds:
         wait_until(lambda: recorded_calls() and last_call().outcome == "cancelled")
         wait_until(lambda: not gateway.transport.requests)
 
+    def test_early_for_an_old_client_that_names_another_method_in_a_header(
+        self, gateway: RunningGateway, catalog: Catalog, upstream_log: Path
+    ) -> None:
+        """Only the newest revision's headers are compared with what is asked."""
+        started = count_in(upstream_log, "started silent")
+        cancelled = count_in(upstream_log, "cancelled silent")
+        params, headers = {"name": "fixture__silent", "arguments": {}}, {"Mcp-Method": "tools/list"}
+        with gateway.begin(catalog.key, "tools/call", params, era=LEGACY, headers=headers):
+            wait_until(lambda: count_in(upstream_log, "started silent") > started)
+        wait_until(lambda: count_in(upstream_log, "cancelled silent") > cancelled)
+
     @pytest.mark.parametrize("era", ERAS)
     def test_when_the_policy_says(
         self, gateway: RunningGateway, catalog: Catalog, upstream_log: Path, era: str
@@ -293,7 +304,12 @@ class TestSecrets:
 
 @pytest.mark.parametrize("era", ERAS)
 def test_parameters_that_are_headers_are_sent_so(gateway: RunningGateway, catalog: Catalog, era: str) -> None:
-    assert gateway.call(catalog.key, "fixture__region", {"region": "eu"}, era=era).said == "eu"
+    """The fixture refuses modern calls without the header."""
+    headers = {"Mcp-Param-Region": "eu"}
+    direct = gateway.call(catalog.key, "fixture__region", {"region": "eu"}, era=era, headers=headers)
+    given = {"name": "fixture__region", "arguments": {"region": "us"}}
+    assert direct.said == "eu"
+    assert gateway.call(catalog.key, "call_tool", given, era=era).said == "us"
 
 
 @pytest.mark.parametrize("query", ["", "?names=own"])

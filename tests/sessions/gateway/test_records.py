@@ -1,5 +1,7 @@
 """What is recorded of calls and searches, and what is not."""
 
+from typing import Any
+
 import pytest
 
 from catalog.services import connections
@@ -26,7 +28,7 @@ SECRET = "Kx7-horse-battery-9Qz"
 @pytest.mark.parametrize("era", ERAS)
 def test_each_call_is_one_record(gateway: RunningGateway, catalog: Catalog, era: str) -> None:
     catalog.change(call_timeout_seconds=1)
-    given = (
+    given: tuple[tuple[str, dict[str, Any], str, str], ...] = (
         ("fixture__echo", {"text": "é" * 10}, "direct", "ok"),
         ("call_tool", {"name": "fixture__fail"}, "call_tool", "tool_error"),
         ("call_read_tool", {"name": "fixture__count"}, "call_read_tool", "ok"),
@@ -53,7 +55,7 @@ def test_each_call_is_one_record(gateway: RunningGateway, catalog: Catalog, era:
 
 
 def test_bad_input_of_our_own_tools_is_refused(gateway: RunningGateway, catalog: Catalog) -> None:
-    given = (
+    given: tuple[tuple[str, dict[str, Any]], ...] = (
         ("search_tools", {"pattern": "("}),
         ("search_tools", {"query": 5}),
         ("search_tools", {"query": "x" * 501}),
