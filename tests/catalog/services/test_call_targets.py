@@ -63,7 +63,8 @@ def test_new_address_is_another_credential() -> None:
     before = target_of(tool)
     Server.objects.filter(pk=tool.server_id).update(url="https://two.example.com/mcp", keeps_no_state=True)
     after = target_of(tool)
-    assert before is not None and after is not None
+    assert before is not None
+    assert after is not None
     assert after.upstream.connection.url == "https://two.example.com/mcp"
     assert after.upstream.credential != before.upstream.credential
     assert (before.upstream.keeps_no_state, after.upstream.keeps_no_state) == (False, True)
@@ -77,4 +78,5 @@ def test_admins_mark_goes_before_the_definition(mark: bool | None, hint: bool, i
     tool = make_callable()
     Tool.objects.filter(pk=tool.pk).update(read_only=mark, annotations={"readOnlyHint": hint})
     target = target_of(tool)
-    assert target is not None and target.is_read_only is is_read_only
+    assert target is not None
+    assert target.is_read_only is is_read_only
