@@ -20,6 +20,8 @@ from catalog.upstream.throttle import REQUEST_BYTES, Throttle
 
 Resolver = Callable[[str, int], Sequence[str]]
 ADDRESS_KEPT_SECONDS = 60.0
+# Many servers close a connection that nobody used for 5 seconds: a request that meets this gets no answer.
+_CONNECTIONS = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=4.0)
 
 
 class BodyCutOff(httpx2.StreamError):
@@ -59,7 +61,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     ) -> None:
         """`telling_methods` are those whose responses show the server's state; see `last_answer`."""
         # The environment is trusted for the files of certificate authorities only; proxies are the client's.
-        self._inner = httpx2.AsyncHTTPTransport(verify=shared_tls_context(), trust_env=False)
+        self._inner = httpx2.AsyncHTTPTransport(
+            verify=shared_tls_context(), trust_env=False, limits=_CONNECTIONS
+        )
         self._rules = rules
         self._limits = limits
         self._resolver = resolver
