@@ -16,7 +16,7 @@ from catalog.access import key_uses
 from catalog.domain.upstream_calls import BreakerState
 from catalog.upstream.leases import LeasePool
 from sessions.gateway.open_calls import OpenCalls
-from sessions.gateway.streams import Listeners, OpenRequests, find_revoked, look_for_changes
+from sessions.gateway.streams import Listeners, OpenRequests, find_revoked, read_digests
 from sessions.gateway.threads import Threads
 from sessions.services import calls, gateway_processes, write_behind
 from sessions.services.gateway_processes import LeaseRow, UpstreamRow
@@ -75,8 +75,8 @@ class Housekeeping:
 
     async def _look(self) -> None:
         await self._end_revoked()
-        if versions := self.listeners.versions():
-            await self.listeners.announce(await self.threads.run(look_for_changes, versions))
+        if policies := self.listeners.policies():
+            await self.listeners.announce(await self.threads.run(read_digests, policies))
         if self._looks % REPORT_EVERY_LOOKS == 0:
             await self._report()
         self._looks += 1

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from sessions.gateway.clients import Context, caller_of
 from sessions.gateway.threads import Threads
 from sessions.offers.gateway_features import features_of
 from sessions.offers.gateway_offer import GatewayOffer, gateway_offer_of
-from sessions.offers.versions import Versions, read_versions
+from sessions.offers.versions import read_versions
 
 logger = logging.getLogger(__name__)
 
@@ -62,13 +62,6 @@ class ListDigests(NamedTuple):
     features: str
 
 
-class Look(NamedTuple):
-    """A policy's lists as they are now."""
-
-    versions: Versions
-    digests: ListDigests
-
-
 class Listeners:
     """Streams that wait for changes, by policy: a change of one says nothing to another's."""
 
@@ -78,7 +71,6 @@ class Listeners:
         self._buses: dict[int, InMemorySubscriptionBus] = {}
         self._handlers: dict[int, ListenHandler] = {}
         self._digests: dict[int, ListDigests] = {}
-        self._versions: dict[int, Versions] = {}
         self._of_policy: Counter[int] = Counter()
         self._of_key: Counter[int] = Counter()
 
@@ -86,9 +78,8 @@ class Listeners:
     def count(self) -> int:
         return self._of_policy.total()
 
-    def versions(self) -> dict[int, Versions]:
-        """Of the policies that somebody listens for: what their lists were made of at the last look."""
-        return dict(self._versions)
+    def policies(self) -> list[int]:
+        return list(self._of_policy)
 
     async def listen(
         self, context: Context, params: SubscriptionsListenRequestParams
@@ -99,7 +90,6 @@ class Listeners:
         if self._of_key[key_id] >= self._most_of_a_key:
             raise TooManyStreams(f"This key listens {self._most_of_a_key} times already: end a stream first.")
         self._digests.setdefault(policy_id, digests)
-        self._versions.setdefault(policy_id, caller.versions)
         handler = self._handler(policy_id)
         self._of_policy[policy_id] += 1
         self._of_key[key_id] += 1
@@ -108,13 +98,13 @@ class Listeners:
         finally:
             self._leave(policy_id, key_id)
 
-    async def announce(self, looks: Mapping[int, Look]) -> None:
+    async def announce(self, digests: dict[int, ListDigests]) -> None:
         """Tell the listeners of each policy whose lists are others now."""
-        for policy_id, (versions, now) in looks.items():
+        for policy_id, now in digests.items():
             bus, known = self._buses.get(policy_id), self._digests.get(policy_id)
             if bus is None or known is None:
                 continue
-            self._digests[policy_id], self._versions[policy_id] = now, versions
+            self._digests[policy_id] = now
             if now.tools != known.tools:
                 await bus.publish(ToolsListChanged())
             if now.features != known.features:
@@ -139,7 +129,6 @@ class Listeners:
         if not self._of_policy[policy_id]:
             del self._of_policy[policy_id], self._buses[policy_id], self._handlers[policy_id]
             self._digests.pop(policy_id, None)
-            self._versions.pop(policy_id, None)
 
 
 class TooManyStreams(ToolSearchError):
@@ -153,16 +142,12 @@ def find_revoked(key_ids: Iterable[int]) -> set[int]:
     return wanted - set(living.values_list("pk", flat=True)) if wanted else set()
 
 
-def look_for_changes(known: Mapping[int, Versions]) -> dict[int, Look]:
-    """The lists of each policy whose versions have moved. A policy that is gone is left out."""
-    found: dict[int, Look] = {}
-    for policy_id, before in known.items():
+def read_digests(policy_ids: Iterable[int]) -> dict[int, ListDigests]:
+    """By policy. One that is gone is left out."""
+    found: dict[int, ListDigests] = {}
+    for policy_id in policy_ids:
         try:
-            versions = read_versions(policy_id)
-            if versions != before:
-                found[policy_id] = Look(
-                    versions, digest_lists(gateway_offer_of(policy_id, versions=versions))
-                )
+            found[policy_id] = digest_lists(gateway_offer_of(policy_id, versions=read_versions(policy_id)))
         except ToolSearchError as problem:
             logger.info("a policy's list cannot be read now: %s", problem)
     return found
