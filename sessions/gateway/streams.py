@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import anyio
 from django.utils import timezone
@@ -15,6 +16,7 @@ from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResul
 
 from catalog.domain.errors import ToolSearchError
 from catalog.models import ApiKey
+from catalog.process_memory import remember
 from sessions.gateway.clients import Context, caller_of
 from sessions.gateway.threads import Threads
 from sessions.offers.gateway_features import features_of
@@ -22,6 +24,8 @@ from sessions.offers.gateway_offer import GatewayOffer, gateway_offer_of
 from sessions.offers.versions import read_versions
 
 logger = logging.getLogger(__name__)
+_feature_digests: WeakKeyDictionary[GatewayOffer, str] = WeakKeyDictionary()
+remember("digests of resources and prompts", _feature_digests.clear)
 
 
 class OpenRequests:
@@ -154,6 +158,10 @@ def read_digests(policy_ids: Iterable[int]) -> dict[int, ListDigests]:
 
 
 def digest_lists(offer: GatewayOffer) -> ListDigests:
-    found = features_of(offer)
-    features = repr((found.resources, found.templates, found.prompts)).encode(errors="surrogatepass")
-    return ListDigests(offer.offer.digest, hashlib.sha256(features).hexdigest())
+    """Resources and prompts may be large, and a change of theirs makes another offer: they are read once."""
+    features = _feature_digests.get(offer)
+    if features is None:
+        found = features_of(offer)
+        written = repr((found.resources, found.templates, found.prompts)).encode(errors="surrogatepass")
+        features = _feature_digests[offer] = hashlib.sha256(written).hexdigest()
+    return ListDigests(offer.offer.digest, features)

@@ -5,11 +5,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
+from django.db import transaction
 
 from catalog.access.actors import COMMAND_LINE
 from catalog.domain.limits import GATEWAY_OPEN_STREAMS
 from catalog.models import Server, ServerFeatures, Tool
-from catalog.services import servers, tools
+from catalog.services import decisions, servers, tools
 from tests.harness.gateway import MODERN, RunningGateway, wait_until
 from tests.harness.rows import make_policy
 from tests.sessions.gateway.catalog import ON_THREADS, Catalog, define, follow, give_tools, make_key
@@ -61,7 +62,10 @@ class TestChanges:
 
     def test_of_resources_and_prompts_are_told(self, gateway: RunningGateway, catalog: Catalog) -> None:
         with gateway.listen(catalog.key, ALL) as heard:
-            ServerFeatures.objects.filter(server=catalog.server).update(prompts=[])
+            with transaction.atomic():  # as a refresh does
+                ServerFeatures.objects.filter(server=catalog.server).update(prompts=[])
+                decisions.request_new_lists()
+            follow()
             wait_until(lambda: {PROMPTS, RESOURCES} <= set(heard.methods), seconds=2 * IN_TIME)
             assert TOOLS not in heard.methods
 
