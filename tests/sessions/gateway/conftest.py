@@ -16,18 +16,18 @@ from tests.harness.upstream_fixture import HttpFixture, run_over_http
 from tests.sessions.gateway.catalog import ON_SQLITE, Catalog
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def upstream_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("upstream") / "log"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def upstream(upstream_log: Path) -> Iterator[HttpFixture]:
     with run_over_http(upstream_log) as running:
         yield running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tables(
     django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
 ) -> Path | None:
