@@ -74,7 +74,7 @@ async def test_a_changed_credential_opens_a_new_lease_and_closes_the_old_one(tmp
     log = tmp_path / "log"
     async with open_pool() as (pool, _):
         before = upstream_of(stdio_connection(log))
-        running = asyncio.create_task(Caller(pool, before).text("slow", seconds=0.8))
+        running = asyncio.create_task(Caller(pool, before).text("slow", seconds=4))
         await until(lambda: count_in(log, "started slow") == 1)
         [old] = pool.snapshot()
         after = replace(before, credential="second")

@@ -78,7 +78,7 @@ class TestCreate:
         kept = read_all_text()
         page = client.get(response.headers["Location"])
         text = page.context["new_text"]
-        assert visible_text(page).count(text) == 4  # by itself, and in each snippet
+        assert visible_text(page).count(text) > 4  # by itself, and in the snippets
         assert text.startswith(f"tk_{key.prefix}_")
         assert text not in kept
         assert text not in text_of(client.get("/keys/"))
