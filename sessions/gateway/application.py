@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 from django.db import DatabaseError, InterfaceError
@@ -19,20 +19,22 @@ from starlette.types import Message, Receive, Scope, Send
 
 from catalog.access.callers import BEARER
 from catalog.domain.errors import RETRY_AFTER_SECONDS, InvalidInput, ToolSearchError
+from catalog.domain.keys import read_prefix
 from catalog.domain.limits import GATEWAY_BODY_BYTES, GATEWAY_OPEN_STREAMS
 from catalog.domain.rates import TooManyRequests
 from catalog.domain.upstream_calls import PoolLimits
 from catalog.upstream.child_watcher import watch_children_without_threads
 from catalog.upstream.leases import LeasePool
 from sessions.domain.gateway_names import CALL_READ_TOOL, CALL_TOOL
-from sessions.gateway.callers import Caller, admit, read_view
+from sessions.gateway.callers import Caller, View, admit, read_view
 from sessions.gateway.calling import Calls, CountCall
-from sessions.gateway.clients import CALLER, present_caller
+from sessions.gateway.clients import AHEAD, CALLER, present_caller
 from sessions.gateway.handlers import ToolHandlers
 from sessions.gateway.hosts import AllowedHosts
 from sessions.gateway.housekeeping import Housekeeping, Refusals
 from sessions.gateway.open_calls import OpenCalls
 from sessions.gateway.relaying import Relay
+from sessions.gateway.searching import search_ahead
 from sessions.gateway.server import make_server
 from sessions.gateway.streams import Listeners, OpenRequests
 from sessions.gateway.threads import Threads
@@ -58,6 +60,39 @@ class Options:
     hosts: tuple[str, ...]
     count_call: CountCall
     pool_limits: PoolLimits = field(default_factory=PoolLimits)
+
+
+class _Asked(NamedTuple):
+    """What a request brings for its key's check. `tool` is what its headers say that it calls, if any."""
+
+    key: str
+    view: View
+    environ: dict[str, Any]
+    tool: str
+    body: bytes
+
+
+class _Found(NamedTuple):
+    """Who calls, and the answer where it was a search."""
+
+    caller: Caller
+    answer: dict[str, Any] | None
+
+
+def _admit(asked: _Asked) -> _Found | None:
+    """The key's check, and a search right after it: what agents wait for most, in one job."""
+    caller = admit(asked.key, asked.view, asked.environ)
+    if caller is None:
+        return None
+    is_search = asked.tool == caller.offer.search_name
+    return _Found(caller, search_ahead(caller, asked.body) if is_search else None)
+
+
+def _name_tool(headers: Headers) -> str:
+    """Empty where no tool is called, or by an older revision. The SDK compares it with the message later."""
+    is_modern = headers.get("mcp-protocol-version") in MODERN_PROTOCOL_VERSIONS
+    is_call = is_modern and headers.get("mcp-method") == "tools/call"
+    return headers.get("mcp-name", "") if is_call else ""
 
 
 class Gateway:
@@ -96,20 +131,28 @@ class Gateway:
         if refusal is not None:
             await refusal(send)
             return
-        caller = await self._find_caller(scope)
-        if isinstance(caller, Caller):
-            await self._serve_caller(caller, scope, receive, send)
+        body = await _read_body(receive, self._options.body_seconds)
+        if body is None:
+            return
+        if not isinstance(body, bytes):
+            await body(send)
+            return
+        found = await self._find_caller(scope, body)
+        if isinstance(found, _Found):
+            await self._serve_caller(found, scope, _ReadBody(body, receive).receive, send)
         else:
-            await caller(send)
+            await found(send)
 
-    async def _find_caller(self, scope: Scope) -> Caller | Reply:
+    async def _find_caller(self, scope: Scope, body: bytes) -> _Found | Reply:
         headers = Headers(scope=scope)
         try:
             view = read_view(scope["query_string"].decode("latin-1"))
-            caller = await self._threads.run(admit, _read_bearer(headers), view, _environ(scope, headers))
+            key, environ = _read_bearer(headers), _environ(scope, headers)
+            asked = _Asked(key, view, environ, _name_tool(headers), body)
+            found = await self._threads.run(_admit, asked)
         except Exception as error:  # each has its answer, and an unknown one must not end the server
             return _explain(error)
-        return _unauthorized if caller is None else caller
+        return found or _unauthorized
 
     def _find_refusal(self, scope: Scope) -> Reply | None:
         """The answer to what is no message of a client to this gateway. Whether it lives, anybody may ask."""
@@ -127,23 +170,17 @@ class Gateway:
         length = headers.get("content-length", "0")
         if length.isdigit() and int(length) > GATEWAY_BODY_BYTES:
             return _TOO_LARGE
-        return None
+        # Before a body is read; whether the key is in force is asked afterwards.
+        return None if read_prefix(_read_bearer(headers)) else _unauthorized
 
-    async def _serve_caller(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_caller(self, found: _Found, scope: Scope, receive: Receive, send: Send) -> None:
         """The request as the SDK answers it; ends with its key."""
-        body = await _read_body(receive, self._options.body_seconds)
-        if body is None:
-            return
-        if not isinstance(body, bytes):
-            await body(send)
-            return
-        answer = _Answer(send)
+        caller, answer = found.caller, _Answer(send)
+        scope = {**scope, CALLER: caller, AHEAD: found.answer}
         async with self._requests.opened(caller.key_id) as opened:
             present_caller.set(caller)
             manager = self._direct if _is_quick(scope, caller) else self._streaming
-            await manager.handle_request(
-                {**scope, CALLER: caller}, _ReadBody(body, receive).receive, answer.send
-            )
+            await manager.handle_request(scope, receive, answer.send)
         if opened.cancelled_caught:
             await answer.finish()
 
@@ -195,7 +232,7 @@ def _is_quick(scope: Scope, caller: Caller) -> bool:
         return False  # an older one's are compared with nothing
     if headers.get("mcp-method") != "tools/call":
         return headers.get("mcp-method") in QUICK_METHODS
-    name = headers.get("mcp-name", "")
+    name = _name_tool(headers)
     return name in caller.offer.own_names and name not in {CALL_TOOL, CALL_READ_TOOL}
 
 

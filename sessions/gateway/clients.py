@@ -1,12 +1,14 @@
 """The client behind a request: how it names itself, its revision, and what it can answer."""
 
 import json
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils import timezone
 from mcp.server.context import ServerRequestContext
+from mcp_types import CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from catalog.access.key_uses import keep_printable
@@ -15,7 +17,8 @@ from sessions.gateway.callers import Caller
 from sessions.models.gateway import MAX_NAME_CHARS
 from sessions.services import calls
 
-CALLER = "toolsearch.caller"
+# In the scope of a request.
+CALLER, AHEAD = "toolsearch.caller", "toolsearch.answer"
 # For what the SDK asks before it hands out the request: set while a request is served.
 present_caller: ContextVar[Caller] = ContextVar("present_caller")
 # What a server may ask in its result, which is passed on as it is.
@@ -47,6 +50,13 @@ def caller_of(context: Context) -> Caller:
     return caller
 
 
+def answered_ahead(context: Context) -> dict[str, Any] | None:
+    """The answer to a search that was made together with the key's check, one job for both."""
+    assert context.request is not None
+    found: dict[str, Any] | None = context.request.scope.get(AHEAD)
+    return found
+
+
 def find_header_schema(name: str) -> dict[str, Any] | None:
     """The input schema of a tool, where it wants parameters as headers too: the SDK compares the two."""
     tool = present_caller.get().offer.by_name.get(name)
@@ -75,6 +85,16 @@ def read_client(context: Context) -> ClientSeen:
         is_modern=is_modern,
         answers=frozenset(able) if is_modern else frozenset(),
     )
+
+
+def read_sender(caller: Caller, meta: Mapping[str, Any]) -> ClientSeen:
+    """The client by a message of the newest revision alone, as far as a search has to know it."""
+    info = meta.get(CLIENT_INFO_META_KEY)
+    name, _, version = caller.user_agent.partition("/")
+    if info is not None:
+        name, version = str(info["name"]), str(info["version"])
+    revision = str(meta[PROTOCOL_VERSION_META_KEY])
+    return ClientSeen(_tidy(name), _tidy(version), revision, is_modern=True, answers=frozenset())
 
 
 def note_client(caller: Caller, client: ClientSeen, *, is_call: bool) -> None:

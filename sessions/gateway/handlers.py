@@ -2,32 +2,26 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
 from functools import wraps
 from typing import Any
 
 from django.db import DatabaseError
-from django.utils import timezone
 from mcp import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from catalog.domain.errors import InvalidInput, ToolSearchError
-from catalog.domain.limits import QUERY_CHARS
 from sessions.domain.gateway_names import CALL_READ_TOOL, CALL_TOOL, DESCRIBE_TOOLS, READ_RESULT
 from sessions.gateway import searching
 from sessions.gateway.answers import JsonObject, answer_text
 from sessions.gateway.arguments import read_arguments
 from sessions.gateway.callers import Caller
 from sessions.gateway.calling import Calls, unknown_tool
-from sessions.gateway.clients import ClientSeen, Context, caller_of, note_client, read_client
+from sessions.gateway.clients import Context, answered_ahead, caller_of, note_client, read_client
 from sessions.gateway.recording import CallReport
 from sessions.gateway.results import read_on
 from sessions.gateway.threads import Threads
 from sessions.models import Via
-from sessions.services import kept_results, write_behind
-from sessions.services.client_sessions import find_client_session
-from sessions.services.events import PendingSearch
-from sessions.services.loading import SearchResult
+from sessions.services import kept_results
 
 Handler = Callable[[Context, Any], Awaitable[Any]]
 logger = logging.getLogger(__name__)
@@ -87,7 +81,9 @@ class ToolHandlers:
                 case Via.CALL_TOOL | Via.CALL_READ_TOOL:
                     return await self._call_named(context, Via(name), arguments)
                 case _ if name == caller.offer.search_name:
-                    return await self._threads.run(_search, caller, client, arguments)
+                    if (ahead := answered_ahead(context)) is not None:
+                        return ahead
+                    return await self._threads.run(searching.search, caller, client, arguments)
                 case _ if name == DESCRIBE_TOOLS:
                     return await self._threads.run(searching.describe, caller, arguments)
                 case _:
@@ -117,34 +113,6 @@ class ToolHandlers:
         if tool is None:
             raise unknown_tool(name)
         return CallReport(caller, read_client(context), tool, name, via, arguments)
-
-
-def _search(caller: Caller, client: ClientSeen, arguments: Mapping[str, Any]) -> JsonObject:
-    call = searching.read_search(arguments)
-    started = timezone.now()
-    answer, result = searching.search(caller, call)
-    _record_search(caller, client, result, took=timezone.now() - started)
-    return answer
-
-
-def _record_search(caller: Caller, client: ClientSeen, result: SearchResult, *, took: timedelta) -> None:
-    """As searches by REST are, under the session of this key and client."""
-    session_id = find_client_session(key_id=caller.key_id, policy_id=caller.policy_id, client=client.name)
-    if session_id is None:
-        return
-    write_behind.enqueue_search(
-        PendingSearch(
-            session_id=session_id,
-            at=timezone.now() - took,
-            turn=0,
-            query=result.call.text[:QUERY_CHARS],
-            form=result.form,
-            outcome=result.outcome,
-            hits=list(searching.names_found(result)),
-            tokens_loaded=0,
-            took_us=round(took.total_seconds() * 1_000_000),
-        )
-    )
 
 
 def _read_on(caller: Caller, arguments: Mapping[str, Any]) -> JsonObject:

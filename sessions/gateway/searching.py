@@ -1,20 +1,28 @@
 """The gateway's search and its definitions by name. Neither loads anything."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
+from django.utils import timezone
+
 from catalog.domain.errors import InvalidInput
-from catalog.domain.limits import GATEWAY_DESCRIBED_NAMES, GATEWAY_SEARCH_TOKENS, RESULTS
+from catalog.domain.limits import GATEWAY_DESCRIBED_NAMES, GATEWAY_SEARCH_TOKENS, QUERY_CHARS, RESULTS
 from catalog.domain.prompt import first_sentence
 from catalog.domain.query import Keywords, Query, Select, name_forms
 from catalog.domain.sizes import CHARS_PER_TOKEN, compact_json
 from sessions.domain import messages
 from sessions.gateway.answers import JsonObject, answer_json
 from sessions.gateway.callers import Caller
+from sessions.gateway.clients import ClientSeen, read_sender
 from sessions.models import SearchEventOutcome
 from sessions.offers.gateway_offer import MESSAGE_BYTES, GatewayOffer, count_message_bytes
 from sessions.offers.tool_lists import ResolvedTools
+from sessions.services import write_behind
+from sessions.services.client_sessions import find_client_session
+from sessions.services.events import PendingSearch
 from sessions.services.loading import SearchCall, SearchResult, answer_search, parse_call
 
 _quote = json.encoder.encode_basestring
@@ -31,7 +39,27 @@ def read_search(arguments: Mapping[str, Any]) -> SearchCall:
     return SearchCall(query=query, pattern=pattern, max_results=most, load=False)
 
 
-def search(caller: Caller, call: SearchCall) -> tuple[JsonObject, SearchResult]:
+def search(caller: Caller, client: ClientSeen, arguments: Mapping[str, Any]) -> JsonObject:
+    """The answer, with the search recorded. Raises InvalidInput for what cannot be run."""
+    started = time.perf_counter()
+    found, result = answer(caller, read_search(arguments))
+    _record(caller, client, result, took_seconds=time.perf_counter() - started)
+    return found
+
+
+def search_ahead(caller: Caller, message: bytes) -> JsonObject | None:
+    """The answer to a message of the newest revision, if it is a search that can be run."""
+    try:
+        read = json.loads(message)
+        params = read["params"]
+        if read["method"] != "tools/call" or params["name"] != caller.offer.search_name:
+            return None
+        return search(caller, read_sender(caller, params["_meta"]), params.get("arguments") or {})
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, InvalidInput):
+        return None  # whoever handles the message says what is wrong with it
+
+
+def answer(caller: Caller, call: SearchCall) -> tuple[JsonObject, SearchResult]:
     """The answer, and the result for the record. Raises InvalidInput for a query that cannot be run."""
     offer = caller.offer
     query = _use_qualified_names(offer, parse_call(call))
@@ -152,6 +180,22 @@ def _say(result: SearchResult, names: Sequence[str], *, shown: int, is_cut: bool
             return "Nothing has to be searched for: every tool is listed."
 
 
-def names_found(result: SearchResult) -> Iterable[tuple[str, float]]:
-    """Qualified names with their scores, for the record."""
-    return ((match.found.tool.name, round(match.found.hit.score, 4)) for match in result.matches)
+def _record(caller: Caller, client: ClientSeen, result: SearchResult, *, took_seconds: float) -> None:
+    """As searches by REST are, under the session of this key and client."""
+    session_id = find_client_session(key_id=caller.key_id, policy_id=caller.policy_id, client=client.name)
+    if session_id is None:
+        return
+    hits = [(match.found.tool.name, round(match.found.hit.score, 4)) for match in result.matches]
+    write_behind.enqueue_search(
+        PendingSearch(
+            session_id=session_id,
+            at=timezone.now() - timedelta(seconds=took_seconds),
+            turn=0,
+            query=result.call.text[:QUERY_CHARS],
+            form=result.form,
+            outcome=result.outcome,
+            hits=hits,
+            tokens_loaded=0,
+            took_us=round(took_seconds * 1_000_000),
+        )
+    )
