@@ -33,9 +33,13 @@ def name_search_tool(chosen: str) -> str:
 
 
 def name_tools(qualified: Mapping[ToolId, str], style: NameStyle, *, search_tool: str) -> dict[ToolId, str]:
-    """Name all tools that a key may call, from their qualified names. Depends on the set alone."""
+    """Name all tools that a key may call, from their qualified names. Depends on the set alone.
+
+    No tool is named by another's qualified name, since calls take those too.
+    """
     reserved = {*FIXED_NAMES, search_tool}
-    own = _own_names(qualified, reserved) if style is NameStyle.OWN else {}
+    own = _own_names(qualified, reserved.union(qualified.values())) if style is NameStyle.OWN else {}
+    reserved.update(name for name in qualified.values() if name.startswith(_PREFIX))
     names = {
         tool_id: _shorten(name.removeprefix(_PREFIX), tool_id)
         for tool_id, name in qualified.items()

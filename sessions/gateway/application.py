@@ -114,7 +114,7 @@ class Gateway:
             count_call=options.count_call,
             note_refused=self._refusals.note,
         )
-        relay = Relay(self._pool, self._threads, self._open_calls)
+        relay = Relay(self._pool, self._threads, self._open_calls, note_refused=self._refusals.note)
         tools = ToolHandlers(calls, self._threads)
         server = make_server(tools, relay, self._listeners, version=options.version)
         self._streaming = _make_manager(server, json_response=False)

@@ -20,7 +20,9 @@ from jsonschema.validators import extend
 from referencing import Registry
 
 from catalog.domain.errors import InvalidInput
+from catalog.domain.limits import MESSAGE_LEVELS
 from catalog.domain.problems import Problems
+from catalog.upstream.wire_checks import inside
 from sessions.offers.rendering.wire import ToolText
 
 MOST_STEPS = 20_000
@@ -53,8 +55,13 @@ class _TooMuchWork(Exception):
 
 
 def read_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of `call_tool`: `arguments` or `arguments_json`. Raises InvalidInput for both, or no object."""
+    """Of `call_tool`: `arguments` or `arguments_json`. Raises InvalidInput for both, or no object.
+
+    Blank text counts as not given: many models fill in every field.
+    """
     arguments, text = given.get("arguments"), given.get("arguments_json")
+    if isinstance(text, str) and not text.strip():
+        text = None
     if arguments is not None and text is not None:
         raise InvalidInput.at("arguments", "give either arguments or arguments_json, not both")
     place = "arguments" if text is None else "arguments_json"
@@ -89,9 +96,25 @@ def _parse(text: object) -> object:
     if not isinstance(text, str):
         raise InvalidInput.at("arguments_json", "must be text")
     try:
-        return json.loads(text) if text.strip() else None
+        read = json.loads(text)
+        json.dumps(read, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise InvalidInput.at("arguments_json", "holds text that is not valid Unicode") from None
     except (ValueError, RecursionError) as error:
         raise InvalidInput.at("arguments_json", f"is not JSON: {error}") from None
+    if _is_deep(read):
+        raise InvalidInput.at("arguments_json", f"is nested more than {MESSAGE_LEVELS} levels deep")
+    return read
+
+
+def _is_deep(value: object) -> bool:
+    """Whether it is deeper than a message may be, whose parsers refuse it: no server's failure."""
+    level = [value]
+    for _ in range(MESSAGE_LEVELS):
+        level = [inner for each in level for inner in inside(each) if isinstance(inner, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def _explain(error: ValidationError) -> Iterator[tuple[str, str]]:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from math import ceil
 from typing import Any
 
 from django.db import DatabaseError, InterfaceError
@@ -274,13 +275,13 @@ def _explain(report: CallReport, error: ToolSearchError) -> JsonObject:
             report.end(CallOutcome.REFUSED, str(error))
             return answer_error(
                 f"Too many connections to {server} are in use: try again.",
-                retry_after_seconds=error.retry_after_seconds,
+                retry_after_seconds=ceil(error.retry_after_seconds),
             )
         case UpstreamSuspended():
             report.end(CallOutcome.UPSTREAM_FAILED, str(error))
             return answer_error(
                 f"The server {server} failed several times in a row and is left alone for a while.",
-                retry_after_seconds=error.retry_after_seconds,
+                retry_after_seconds=ceil(error.retry_after_seconds),
             )
         case UpstreamFailure():
             report.end(CallOutcome.UPSTREAM_FAILED, str(error))

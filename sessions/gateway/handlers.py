@@ -116,7 +116,8 @@ class ToolHandlers:
 
 
 def _read_on(caller: Caller, arguments: Mapping[str, Any]) -> JsonObject:
-    handle, offset = arguments.get("handle"), arguments.get("offset", 0)
+    handle, offset = arguments.get("handle"), arguments.get("offset")
+    offset = 0 if offset is None else offset
     if not isinstance(handle, str):
         raise InvalidInput.at("handle", "must be the handle of a result that was cut")
     if type(offset) is not int or offset < 0:

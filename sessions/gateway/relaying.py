@@ -14,22 +14,26 @@ from catalog.services.call_targets import find_upstream
 from catalog.upstream.leases import LeasePool
 from sessions.domain.resource_addresses import read_address, write_address
 from sessions.gateway.answers import JsonObject, count_bytes, pass_error
-from sessions.gateway.calling import read_meta
+from sessions.gateway.calling import NoteRefused, read_meta
 from sessions.gateway.clients import Context, caller_of, read_client
 from sessions.gateway.open_calls import OpenCalls
 from sessions.gateway.results import is_unfinished, move_links, without_server_info
 from sessions.gateway.threads import Threads
 from sessions.offers.gateway_features import Features, features_of
+from sessions.offers.gateway_offer import MESSAGE_BYTES
 
 RESOURCES, TEMPLATES, PROMPTS = "resources", "resourceTemplates", "prompts"
 _UNREACHABLE = "The server could not be reached."
 
 
 class Relay:
-    def __init__(self, pool: LeasePool, threads: Threads, open_calls: OpenCalls) -> None:
+    def __init__(
+        self, pool: LeasePool, threads: Threads, open_calls: OpenCalls, *, note_refused: NoteRefused
+    ) -> None:
         self._pool = pool
         self._threads = threads
         self._open = open_calls
+        self._note_refused = note_refused
 
     async def list_resources(self, context: Context, params: Any) -> JsonObject:
         features = await self._features(context)
@@ -103,6 +107,7 @@ class Relay:
         except UpstreamFailure:
             raise MCPError(code=INTERNAL_ERROR, message=_UNREACHABLE) from None
         if is_unfinished(result) and not client.is_modern:
+            self._note_refused(server_id, "input_required")
             message = "The server asks for more input, which this client's revision cannot give."
             raise MCPError(code=INVALID_PARAMS, message=message)
         return _bounded(result)
@@ -137,10 +142,20 @@ def _find_reference(features: Features, reference: Mapping[str, Any]) -> tuple[i
 
 
 def _page(name: str, entries: Sequence[JsonObject], cursor: str | None) -> JsonObject:
-    start = 0 if cursor is None else _read_cursor(cursor, len(entries))
-    end = start + GATEWAY_PAGE_TOOLS
+    start = _read_cursor(cursor, len(entries)) if cursor else 0
+    end = start + _count_fitting(entries[start : start + GATEWAY_PAGE_TOOLS])
     page: JsonObject = {name: list(entries[start:end]), "resultType": "complete"}
     return {**page, "nextCursor": str(end)} if end < len(entries) else page
+
+
+def _count_fitting(entries: Sequence[JsonObject]) -> int:
+    """How many of them a message holds: at least one, or the list would not go on."""
+    left_bytes = MESSAGE_BYTES
+    for place, entry in enumerate(entries):
+        left_bytes -= count_bytes(entry) + 1
+        if left_bytes < 0:
+            return max(place, 1)
+    return len(entries)
 
 
 def _read_cursor(cursor: str, count: int) -> int:

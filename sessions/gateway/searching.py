@@ -25,6 +25,7 @@ from sessions.services.client_sessions import find_client_session
 from sessions.services.events import PendingSearch
 from sessions.services.loading import SearchCall, SearchResult, answer_search, parse_call
 
+LONGEST_MISSING = 200  # characters of a name that no tool has
 _quote = json.encoder.encode_basestring
 
 
@@ -80,7 +81,7 @@ def describe(caller: Caller, arguments: Mapping[str, Any]) -> JsonObject:
         raise InvalidInput.at("names", f"takes at most {GATEWAY_DESCRIBED_NAMES} names")
     by_name = caller.offer.by_name
     known = {name: by_name[name] for name in names if name in by_name}
-    missing = [name for name in dict.fromkeys(names) if name not in known]
+    missing = [name[:LONGEST_MISSING] for name in dict.fromkeys(names) if name not in known]
     tools: list[JsonObject] = []
     more: list[str] = []
     # Text and structured content hold them both.

@@ -4,6 +4,7 @@ from typing import Any
 
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import Server
+from mcp_types import ServerCapabilities
 
 from sessions.gateway.clients import find_header_schema
 from sessions.gateway.handlers import ToolHandlers, answers_for_sure
@@ -26,9 +27,19 @@ _HINTS: dict[CacheableMethod, CacheHint] = {
 }
 
 
+class GatewayServer(Server[Any]):
+    """Says of itself what holds: lists are followed, single resources are not."""
+
+    def get_capabilities(self, *args: Any, **options: Any) -> ServerCapabilities:
+        capabilities = super().get_capabilities(*args, **options)
+        if capabilities.resources is not None:
+            capabilities.resources.subscribe = False
+        return capabilities
+
+
 def make_server(tools: ToolHandlers, relay: Relay, listeners: Listeners, *, version: str) -> Server[Any]:
     """What is not named here is refused as unknown: logging, and subscriptions to single resources."""
-    server: Server[Any] = Server(
+    server = GatewayServer(
         NAME,
         version=version,
         title="toolsearch",

@@ -88,6 +88,7 @@ class Listeners:
     async def listen(
         self, context: Context, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
+        """Single resources are not watched, which the acknowledgement tells."""
         caller = caller_of(context)
         policy_id, key_id = caller.policy_id, caller.key_id
         digests = await self._threads.run(digest_lists, caller.offer)
@@ -97,8 +98,9 @@ class Listeners:
         handler = self._handler(policy_id)
         self._of_policy[policy_id] += 1
         self._of_key[key_id] += 1
+        wanted = params.notifications.model_copy(update={"resource_subscriptions": None})
         try:
-            return await handler(context, params)
+            return await handler(context, params.model_copy(update={"notifications": wanted}))
         finally:
             self._leave(policy_id, key_id)
 

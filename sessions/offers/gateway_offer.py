@@ -114,16 +114,17 @@ class GatewayOffer:
 
     def list_page(self, cursor: str | None = None) -> ListedPage:
         """As many tools as a page may have, and a message may hold. Raises InvalidInput for a cursor that no
-        page gave.
+        page gave; an empty one, as some clients send first, is none.
         """
-        after = None if cursor is None else _read_cursor(cursor)
+        after = _read_cursor(cursor) if cursor else None
         own = self.own_tools if after is None else []
         waiting = (tool for tool in self.listed if after is None or tool.offered.name > after)
         page, last, left_bytes = list(own), "", MESSAGE_BYTES - count_message_bytes(own)
+        most = GATEWAY_PAGE_TOOLS if self.lists_all else GATEWAY_PAGE_TOOLS + len(own)
         for tool in waiting:
             entry = self.describe(tool)
             left_bytes -= count_message_bytes(entry)
-            if last and (left_bytes < 0 or len(page) - len(own) >= GATEWAY_PAGE_TOOLS):
+            if last and (left_bytes < 0 or len(page) >= most):
                 return ListedPage(page, _write_cursor(last))
             page.append(entry)
             last = tool.offered.name

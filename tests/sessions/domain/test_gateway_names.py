@@ -67,6 +67,17 @@ def test_own_name_that_is_a_qualified_one_of_another_keeps_it() -> None:
     assert qualified.startswith("a__list_")
 
 
+def test_no_tool_is_named_by_anothers_qualified_name() -> None:
+    """A server could else take the calls of another's tool."""
+    for style in NameStyle:
+        wanted, other = named(mcp("github", "merge"), mcp("mcp", "github__merge"), style=style)
+        assert wanted == ("merge" if style is NameStyle.OWN else "github__merge")
+        assert other != "mcp__github__merge"
+    for victim in (mcp("github", "merge"), ToolId(Kind.PLUGIN, "github", "merge")):
+        (qualified,) = name_all([victim], reserved=()).values()
+        assert qualified not in named(victim, mcp("evil", qualified), style=NameStyle.OWN)
+
+
 def test_search_tool_that_is_named_as_another_of_ours_takes_the_default() -> None:
     assert name_search_tool("call_tool") == SEARCH
     assert name_search_tool("find") == "find"
@@ -87,6 +98,11 @@ def test_search_tool_that_is_named_as_another_of_ours_takes_the_default() -> Non
 )
 def test_names_are_unique_and_never_those_of_our_tools(tools: list[ToolId], style: NameStyle) -> None:
     names = named(*tools, style=style)
+    qualified = name_all(tools, reserved=())
+    for tool, name in zip(tools, names, strict=True):
+        assert not name.startswith("mcp__") or all(
+            name != one for other, one in qualified.items() if other != tool
+        )
     assert len(set(names)) == len(names)
     assert not {SEARCH, *FIXED_NAMES}.intersection(names)
     if style is NameStyle.QUALIFIED:

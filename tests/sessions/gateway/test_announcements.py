@@ -81,6 +81,17 @@ class TestChanges:
             wait_until(lambda: TOOLS in heard.methods)
             assert {PROMPTS, RESOURCES}.isdisjoint(heard.methods)
 
+    def test_of_single_resources_are_not_promised(self, gateway: RunningGateway, catalog: Catalog) -> None:
+        told = gateway.ask(catalog.key, "server/discover").result["capabilities"]["resources"]
+        assert told == {"listChanged": True, "subscribe": False}
+        wanted = {
+            "toolsListChanged": True,
+            "resourceSubscriptions": ["toolsearch://fixture/note%3A%2F%2Fone"],
+        }
+        with gateway.listen(catalog.key, {"notifications": wanted}) as heard:
+            [acknowledged] = heard.messages
+            assert acknowledged["params"]["notifications"] == {"toolsListChanged": True}
+
     def test_reach_the_sdks_client(self, gateway: RunningGateway, catalog: Catalog) -> None:
         with gateway.connect(catalog.key, mode=MODERN) as agent:
             listening = agent.client.listen(tools_list_changed=True)

@@ -11,6 +11,8 @@ from catalog.domain.errors import InvalidInput
 from sessions.gateway.arguments import check_arguments, read_arguments
 from sessions.offers.rendering.wire import ToolText
 
+NESTED = json.loads("[" * 150 + "]" * 150)
+
 
 class _Text:
     """The part of a tool's text that is looked at."""
@@ -157,6 +159,8 @@ class TestReading:
             ({"arguments": {"a": 1}, "arguments_json": None}, {"a": 1}),
             ({"arguments_json": '{"a": 1}'}, {"a": 1}),
             ({"arguments_json": ""}, {}),
+            ({"arguments": {"a": 1}, "arguments_json": " "}, {"a": 1}),
+            ({"arguments_json": '{"a": ' + "[" * 150 + "]" * 150 + "}"}, {"a": NESTED}),
             ({"arguments_json": "null"}, {}),
         ],
     )
@@ -174,6 +178,10 @@ class TestReading:
             ({"arguments_json": {}}, "arguments_json"),
             ({"arguments_json": "[" * 100_000}, "arguments_json"),
             ({"arguments_json": "9" * 5_000}, "arguments_json"),
+            ({"arguments_json": '{"a": "\\ud800"}'}, "arguments_json"),
+            ({"arguments_json": '{"a": NaN}'}, "arguments_json"),
+            ({"arguments_json": '{"a": 1e999}'}, "arguments_json"),
+            ({"arguments_json": '{"a": ' + "[" * 300 + "]" * 300 + "}"}, "arguments_json"),
         ],
     )
     def test_of_both_or_none_that_is_an_object_is_refused(self, given: dict[str, Any], place: str) -> None:

@@ -10,6 +10,7 @@ from mcp_types import ElicitResult
 from catalog.domain.limits import GATEWAY_OPEN_CALLS
 from catalog.models import Server, Tool
 from catalog.services import connections
+from sessions.models import UpstreamState
 from tests.harness.gateway import ERAS, LEGACY, MODERN, MODES, RunningGateway, wait_until
 from tests.harness.upstream_fixture import HttpFixture, count_in, run_over_http, stdio_connection
 from tests.sessions.gateway.catalog import (
@@ -243,6 +244,17 @@ class TestQuestions:
         assert answer.is_tool_error
         assert "input" in answer.said
         assert last_call().outcome == "refused"
+
+    def test_by_a_prompt_are_refused_and_counted_too(
+        self, gateway: RunningGateway, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def ask(*_: Any, **__: Any) -> Any:
+            return {"resultType": "input_required", "inputRequests": {}, "requestState": "s"}
+
+        monkeypatch.setattr("catalog.upstream.leases.LeasePool.request", ask)
+        params = {"name": "fixture__greet", "arguments": {"name": "Ada"}}
+        assert "input" in gateway.ask(catalog.key, "prompts/get", params, era=LEGACY).error["message"]
+        wait_until(lambda: [one.refused for one in UpstreamState.objects.all()] == [{"input_required": 1}])
 
 
 class TestLimits:

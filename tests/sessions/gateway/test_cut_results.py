@@ -206,6 +206,8 @@ class TestReadingOn:
             again = gateway.call(catalog.key, "read_result", arguments, era=era)
             assert again.is_tool_error, offset
             assert "offset" in again.said
+        whole = gateway.call(catalog.key, "read_result", {"handle": line["handle"], "offset": None}, era=era)
+        assert whole.said.startswith("xxx")
         arguments = {"handle": line["handle"], "offset": 5_000}
         assert gateway.call(catalog.key, "read_result", arguments, era=era).said == ""
 

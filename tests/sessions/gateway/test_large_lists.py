@@ -3,6 +3,7 @@
 import pytest
 
 from catalog.domain.limits import GATEWAY_MESSAGE_BYTES
+from catalog.models import ServerFeatures
 from tests.harness.gateway import ERAS, RunningGateway
 from tests.sessions.gateway.catalog import ON_THREADS, Catalog, define, follow, give_tools
 
@@ -52,3 +53,33 @@ def test_definitions_that_one_answer_does_not_hold_are_named(
         assert set(told["missing"]) <= {"nothing"}
         wanted = told["more"]
     assert described == long_tools[1:]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_names_that_no_tool_has_are_told_shortly(gateway: RunningGateway, catalog: Catalog, era: str) -> None:
+    names = [f"{number:02}{'é' * 20_000}" for number in range(20)]
+    answer = gateway.call(catalog.key, "describe_tools", {"names": names}, era=era)
+    assert len(answer.text.encode()) < GATEWAY_MESSAGE_BYTES
+    assert [name[:2] for name in answer.result["structuredContent"]["missing"]] == [
+        name[:2] for name in names
+    ]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_list_of_resources_is_paged_by_bytes_too(
+    gateway: RunningGateway, catalog: Catalog, era: str
+) -> None:
+    resources = [
+        {"uri": f"note://{number}", "name": "n", "description": "d" * 4_000} for number in range(450)
+    ]
+    ServerFeatures.objects.filter(server=catalog.server).update(resources=resources)
+    listed: list[str] = []
+    params: dict[str, str] = {"cursor": ""}
+    while True:
+        answer = gateway.ask(catalog.key, "resources/list", params, era=era)
+        assert len(answer.text.encode()) < GATEWAY_MESSAGE_BYTES
+        listed += [resource["uri"] for resource in answer.result["resources"]]
+        if "nextCursor" not in answer.result:
+            break
+        params = {"cursor": answer.result["nextCursor"]}
+    assert listed == [f"toolsearch://fixture/note%3A%2F%2F{number}" for number in range(450)]

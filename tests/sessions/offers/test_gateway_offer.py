@@ -92,7 +92,12 @@ class TestNativeExposure:
             if cursor is None:
                 break
         assert names == ["read_result", *(f"time__t{number}" for number in range(5))]
-        assert sizes == [3, 2, 1]
+        assert sizes == [2, 2, 2]
+
+    def test_empty_cursor_is_none(self) -> None:
+        make_tool(server=http_server("time"), name="now")
+        found = offer(exposure=Exposure.NATIVE)
+        assert found.list_page("") == found.list_page()
 
     def test_unknown_cursor_is_refused(self) -> None:
         with pytest.raises(InvalidInput):
