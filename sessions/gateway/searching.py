@@ -70,7 +70,7 @@ def answer(caller: Caller, call: SearchCall) -> tuple[JsonObject, SearchResult]:
 
 
 def describe(caller: Caller, arguments: Mapping[str, Any]) -> JsonObject:
-    """As many definitions as a message holds; `more` names the others.
+    """As many definitions as a message holds, at least one; `more` names the others.
 
     Raises InvalidInput unless `names` is a list of names.
     """
@@ -89,7 +89,7 @@ def describe(caller: Caller, arguments: Mapping[str, Any]) -> JsonObject:
     for tool in dict.fromkeys(known.values()):
         definition = caller.offer.describe(tool)
         left_bytes -= count_message_bytes(definition)
-        if left_bytes < 0:
+        if left_bytes < 0 and tools:
             more.append(tool.name)
         else:
             tools.append(definition)

@@ -56,6 +56,20 @@ def test_definitions_that_one_answer_does_not_hold_are_named(
 
 
 @pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("description", ["漢" * 80_000, '"' * 120_000])
+def test_the_longest_definition_is_described(
+    gateway: RunningGateway, catalog: Catalog, era: str, description: str
+) -> None:
+    give_tools(catalog.server, [define(name, description=description) for name in ("long", "other")])
+    follow()
+    names = ["fixture__long", "fixture__other"]
+    answer = gateway.call(catalog.key, "describe_tools", {"names": names}, era=era)
+    assert len(answer.text.encode()) < GATEWAY_MESSAGE_BYTES
+    told = answer.result["structuredContent"]
+    assert ([tool["name"] for tool in told["tools"]], told["more"]) == (names[:1], names[1:])
+
+
+@pytest.mark.parametrize("era", ERAS)
 def test_names_that_no_tool_has_are_told_shortly(gateway: RunningGateway, catalog: Catalog, era: str) -> None:
     names = [f"{number:02}{'é' * 20_000}" for number in range(20)]
     answer = gateway.call(catalog.key, "describe_tools", {"names": names}, era=era)

@@ -46,6 +46,17 @@ class TestSearchExposure:
         policy = make_policy(prompt_budget_tokens=1)
         assert len(json.dumps(offer(policy).list_page().tools)) <= before
 
+    def test_as_many_loaded_tools_as_a_page_may_have_are_on_one(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(gateway_offer, "GATEWAY_PAGE_TOOLS", 2)
+        server = http_server("time")
+        for name in ("now", "then", "zones"):
+            make_tool(server=server, name=name)
+        page = offer(make_policy(never_defer=["now", "then"])).list_page()
+        assert [tool["name"] for tool in page.tools] == [*OURS, "time__now", "time__then"]
+        assert page.next is None
+
     def test_search_tool_names_the_servers_behind_it(self) -> None:
         make_tool(server=http_server("time"), name="now")
         found = offer()
