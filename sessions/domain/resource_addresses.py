@@ -3,6 +3,7 @@
 from urllib.parse import quote, unquote
 
 SCHEME = "toolsearch://"
+_LEGAL = "%:/?#[]@!$&'()*+,;=-._~"
 
 
 def write_address(server: str, uri: str) -> str:
@@ -24,6 +25,13 @@ def read_address(address: str) -> tuple[str, str] | None:
         return None
     server, slash, uri = address.removeprefix(SCHEME).partition("/")
     return (unquote(server), unquote(uri)) if slash and server and uri else None
+
+
+def encode_odd_characters(uri: str) -> str:
+    """What no address may hold, encoded: a client fills a template in with encoded values, which were decoded
+    with the rest.
+    """
+    return quote(uri, safe=_LEGAL)
 
 
 def fits_template(uri: str, template: str) -> bool:

@@ -40,6 +40,7 @@ _OWN_META = ("progressToken",)
 _RESERVED_META = "io.modelcontextprotocol/"
 TRACE_HEADERS = ("traceparent", "tracestate", "baggage")
 
+MOST_HEADER_CHARS = 2000
 _DO_NOT_FIT = "The arguments do not fit the tool's input schema"
 logger = logging.getLogger(__name__)
 
@@ -225,9 +226,24 @@ def _prepare(report: CallReport) -> CallTarget | None:
             f"{_DO_NOT_FIT}:\n{lines}",
             recorded=f"{_DO_NOT_FIT}: {places}",  # without values
         ) from None
+    _check_headers(text.schema, report.arguments)
     if report.is_full:
         report.secrets = find_secrets(target.upstream)
     return target
+
+
+def _check_headers(schema: str, arguments: Mapping[str, Any]) -> None:
+    """Of a tool that wants parameters as headers: servers take no header of any length. Raises Refused."""
+    read = read_header_schema(schema)
+    properties = read.get("properties") if read else None
+    for name, parameter in (properties or {}).items():
+        value = arguments.get(name)
+        is_header = isinstance(parameter, dict) and "x-mcp-header" in parameter
+        if is_header and isinstance(value, str) and len(value) > MOST_HEADER_CHARS:
+            message = (
+                f"{_DO_NOT_FIT}: arguments.{name}: is sent as a header, so it may have {MOST_HEADER_CHARS}"
+            )
+            raise Refused(f"{message} characters at most")
 
 
 def _write_params(context: Context, target: CallTarget, arguments: Mapping[str, Any]) -> JsonObject:

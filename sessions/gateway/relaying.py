@@ -12,7 +12,7 @@ from catalog.domain.upstream_calls import CallTimedOut, Upstream, UpstreamError
 from catalog.sealing import SealBroken
 from catalog.services.call_targets import find_upstream
 from catalog.upstream.leases import LeasePool
-from sessions.domain.resource_addresses import read_address, write_address
+from sessions.domain.resource_addresses import encode_odd_characters, read_address, write_address
 from sessions.gateway.answers import JsonObject, count_bytes, pass_error
 from sessions.gateway.calling import NoteRefused, read_meta
 from sessions.gateway.clients import Context, caller_of, read_client
@@ -128,7 +128,9 @@ def _find_resource(features: Features, address: str) -> tuple[int, str, str]:
     server_id = features.servers.get(found[0]) if found else None
     if found is None or server_id is None:
         raise MCPError(code=INVALID_PARAMS, message="Unknown resource", data={"uri": address[:2000]})
-    return server_id, *found
+    server, uri = found
+    is_listed = any(one["uri"] == address for one in features.resources)
+    return server_id, server, uri if is_listed or address == uri else encode_odd_characters(uri)
 
 
 def _find_reference(features: Features, reference: Mapping[str, Any]) -> tuple[int, JsonObject]:

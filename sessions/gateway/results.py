@@ -101,7 +101,7 @@ def read_result(result: JsonObject, server: str) -> JsonObject:
 def limit_result(result: JsonObject, *, max_tokens: int) -> JsonObject | CutResult:
     """The same result, or what is left of one with too much text or too many bytes. 0 tokens is no limit."""
     blocks = result["content"]
-    texts = [block["text"] for block in blocks if block.get("type") == "text"]
+    texts = [text for block in blocks if (text := _text_of(block)) is not None]
     structured = result.get("structuredContent")
     written = "" if structured is None else compact_json(structured)
     most_chars = max_tokens * CHARS_PER_TOKEN
@@ -118,6 +118,13 @@ def limit_result(result: JsonObject, *, max_tokens: int) -> JsonObject | CutResu
     text, lost = _bound_kept(whole)
     is_error = result.get("isError") is True
     return CutResult(others, text, min(shown, len(text)), lost, is_error, meta)
+
+
+def _text_of(block: JsonObject) -> str | None:
+    """What a model reads of a block; None for an image and the like."""
+    holder = block["resource"] if block.get("type") == "resource" else block
+    text = holder.get("text") if block.get("type") in {"text", "resource"} else None
+    return text if isinstance(text, str) else None
 
 
 def _bound_kept(whole: str) -> tuple[str, int]:
@@ -140,7 +147,7 @@ def _keep_others(blocks: Sequence[JsonObject], most_bytes: int) -> tuple[list[Js
     """Images and the like as far as a message holds them, with a line for what it does not hold; and how
     many bytes are left.
     """
-    others = [block for block in blocks if block.get("type") != "text"]
+    others = [block for block in blocks if _text_of(block) is None]
     kept: list[JsonObject] = []
     left = most_bytes
     for place, block in enumerate(others):

@@ -83,10 +83,21 @@ def _read(offer: GatewayOffer) -> Features:
             {**entry, "name": names[row.server_id, entry["name"]]} for row in rows for entry in row.prompts
         ],
         servers=servers,
-        prompt_sources={name: PromptSource(*source) for source, name in names.items()},
+        prompt_sources=_find_sources(rows) | {name: PromptSource(*one) for one, name in names.items()},
         completing=frozenset(row.server_id for row in rows if row.completions),
         own=_own_addresses(rows) if offer.names is NameStyle.OWN else (),
     )
+
+
+def _find_sources(rows: Sequence[ServerFeatures]) -> dict[str, PromptSource]:
+    """By the qualified names, which are taken as those of tools are."""
+    return {
+        qualify(ToolId(Kind(row.server.kind), row.server.name, entry["name"])): PromptSource(
+            row.server_id, entry["name"]
+        )
+        for row in rows
+        for entry in row.prompts
+    }
 
 
 def _own_addresses(rows: Sequence[ServerFeatures]) -> list[tuple[str, str]]:

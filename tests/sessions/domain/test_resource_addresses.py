@@ -2,7 +2,13 @@
 
 import pytest
 
-from sessions.domain.resource_addresses import fits_template, read_address, write_address, write_template
+from sessions.domain.resource_addresses import (
+    encode_odd_characters,
+    fits_template,
+    read_address,
+    write_address,
+    write_template,
+)
 
 
 def test_address_comes_back_whole() -> None:
@@ -20,6 +26,13 @@ def test_other_addresses_are_none_of_ours(address: str) -> None:
 def test_filled_template_reads_as_the_servers_own() -> None:
     template = write_template("notes", "note://{id}/text")
     assert read_address(template.replace("{id}", "7")) == ("notes", "note://7/text")
+
+
+def test_filled_template_keeps_what_was_encoded() -> None:
+    """But for a slash, which cannot be told from one of the template's own."""
+    template = write_template("notes", "note://{id}")
+    server, uri = read_address(template.replace("{id}", "a%20b%C3%BC")) or ("", "")
+    assert (server, encode_odd_characters(uri)) == ("notes", "note://a%20b%C3%BC")
 
 
 @pytest.mark.parametrize(

@@ -324,6 +324,14 @@ def test_parameters_that_are_headers_are_sent_so(gateway: RunningGateway, catalo
     assert gateway.call(catalog.key, "call_tool", given, era=era).said == "us"
 
 
+def test_parameter_that_is_too_long_for_a_header_is_refused(
+    gateway: RunningGateway, catalog: Catalog
+) -> None:
+    answer = gateway.call(catalog.key, "fixture__region", {"region": "x" * 100_000}, era=MODERN)
+    assert "arguments.region: is sent as a header" in answer.said
+    assert gateway.call(catalog.key, "fixture__echo", {"text": "still there"}).said == "still there"
+
+
 @pytest.mark.parametrize("query", ["", "?names=own"])
 @pytest.mark.parametrize("name", ["fixture__echo", "mcp__fixture__echo", "echo"])
 def test_names_by_which_a_tool_is_called(

@@ -112,6 +112,13 @@ class TestLimit:
         result = cut({"content": [image(5_000), *text_result("x" * 1_000)["content"]]}, 100)
         assert [block["type"] for block in result["content"]] == ["image", "text"]
 
+    def test_text_of_embedded_resources_counts_and_is_cut_too(self) -> None:
+        resource = {"type": "resource", "resource": {"uri": "note://1", "text": "y" * 1_000}}
+        limited = limit_result({"content": [*text_result("x")["content"], resource]}, max_tokens=100)
+        assert isinstance(limited, CutResult)
+        assert limited.text == "x\n" + "y" * 1_000
+        assert [block["type"] for block in limited.finish("h" * 24)["content"]] == ["text"]
+
 
 class TestMessage:
     """Below 1 MiB, whatever the policy says."""
