@@ -131,4 +131,3 @@ UPSTREAM_REFUSED_NAMES = 50  # of what a process could not pass on from one serv
 KEPT_RESULT_SECONDS = 15 * 60
 KEPT_RESULT_BYTES = 4 * 1024 * 1024
 KEPT_RESULTS_OF_A_KEY = 100
-UPSTREAM_MESSAGE_BYTES = 16 * 1024 * 1024  # of one message from a server

@@ -146,9 +146,6 @@ class Lease:
         if self.is_idle:
             self.close()
 
-    async def wait_closed(self) -> None:
-        await self._done.wait()
-
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """A call, from before it waits for the connection to its end."""
