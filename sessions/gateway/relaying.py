@@ -8,12 +8,13 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from catalog.domain.connection import UpstreamFailure
 from catalog.domain.limits import GATEWAY_MESSAGE_BYTES, GATEWAY_PAGE_TOOLS
+from catalog.domain.sizes import count_message_bytes
 from catalog.domain.upstream_calls import CallTimedOut, Upstream, UpstreamError
 from catalog.sealing import SealBroken
 from catalog.services.call_targets import find_upstream
 from catalog.upstream.leases import LeasePool
 from sessions.domain.resource_addresses import read_address, write_address
-from sessions.gateway.answers import JsonObject, count_bytes, pass_error
+from sessions.gateway.answers import JsonObject, pass_error
 from sessions.gateway.calling import read_meta
 from sessions.gateway.clients import Context, caller_of, read_client
 from sessions.gateway.open_calls import OpenCalls
@@ -166,6 +167,6 @@ def _move_links(message: Any, server: str) -> Any:
 
 
 def _bounded(result: JsonObject) -> JsonObject:
-    if count_bytes(result) > GATEWAY_MESSAGE_BYTES:
+    if count_message_bytes(result) > GATEWAY_MESSAGE_BYTES:
         raise MCPError(code=INTERNAL_ERROR, message="The answer is larger than a message may be.")
     return {"resultType": "complete", **without_server_info(result)}

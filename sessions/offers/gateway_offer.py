@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from catalog.domain.choices import Exposure, Kind, Transport
 from catalog.domain.errors import InvalidInput
-from catalog.domain.limits import GATEWAY_MESSAGE_BYTES, GATEWAY_PAGE_TOOLS
+from catalog.domain.limits import GATEWAY_CONTENT_BYTES, GATEWAY_PAGE_TOOLS
 from catalog.domain.names import ToolId
-from catalog.domain.sizes import measure_definition, tokens_of
+from catalog.domain.sizes import count_message_bytes, measure_definition, tokens_of
 from catalog.models import Server
 from catalog.process_memory import remember
 from sessions.domain.gateway_names import FIXED_NAMES, NameStyle, name_search_tool, name_tools
@@ -28,8 +28,6 @@ SNAPSHOTS_KEPT_SECONDS = 1.0
 KEPT_OFFERS = 256
 # Of all offers together: names and lookups take some 500 bytes for each.
 KEPT_TOOLS = 200_000
-# Of tools in a message: there is room for what is around them.
-MESSAGE_BYTES = GATEWAY_MESSAGE_BYTES - 50_000
 SNAPSHOT, BUILTIN = "snapshot", "builtin"
 # A gateway runs no tasks, and does not say that it does.
 _NOT_PASSED = ("execution",)
@@ -119,7 +117,7 @@ class GatewayOffer:
         after = None if cursor is None else _read_cursor(cursor)
         own = self.own_tools if after is None else []
         waiting = (tool for tool in self.listed if after is None or tool.offered.name > after)
-        page, last, left_bytes = list(own), "", MESSAGE_BYTES - count_message_bytes(own)
+        page, last, left_bytes = list(own), "", GATEWAY_CONTENT_BYTES - count_message_bytes(own)
         for tool in waiting:
             entry = self.describe(tool)
             left_bytes -= count_message_bytes(entry)
@@ -229,11 +227,6 @@ def gateway_offer_of(
     offer = offer_cache.offer_of_policy(policy_id, versions)
     exposure = exposure or offer.policy.exposure
     return _memory.find(offer, _memory.snapshots(), policy_id, exposure, names)
-
-
-def count_message_bytes(value: object) -> int:
-    """The size of a value in a message, where every character past ASCII is escaped."""
-    return len(json.dumps(value, separators=(",", ":")))
 
 
 def _read_snapshots() -> _Snapshots:
