@@ -212,7 +212,7 @@ class Gateway:
                 await task
             self._listeners.close()
             await self._pool.aclose()
-            await housekeeping.say_goodbye()
+            await housekeeping.shut_down()
             self._threads.close()
 
 
