@@ -79,9 +79,14 @@ def shows_whole(tools: Collection[ToolFacts], policy: Policy) -> bool:
     patterns and no approvals, so it has to show the server whole, and to hold nothing back. `tools` are those
     of the server that are listed.
     """
+    return shows_all(policy, listed=len(tools), shown=len(visible_tools(tools, policy)))
+
+
+def shows_all(policy: Policy, *, listed: int, shown: int) -> bool:
+    """The same by counts of a server's tools: all that are listed, and those that the policy shows."""
     if policy.quarantine is not Quarantine.OFF:
         return False
-    return policy.visible is None or (bool(tools) and len(visible_tools(tools, policy)) == len(tools))
+    return policy.visible is None or 0 < shown == listed
 
 
 def locked_tools(

@@ -119,6 +119,7 @@ REJECTED_OF_A_RUN_BYTES = 64 * 1024  # names and reasons together
 # The gateway (`sessions/gateway/`).
 GATEWAY_BODY_BYTES = 1024 * 1024  # of one message from a client
 GATEWAY_MESSAGE_BYTES = 1_000_000  # of one message to a client: some clients refuse an event past 1 MiB
+GATEWAY_CONTENT_BYTES = GATEWAY_MESSAGE_BYTES - 50_000  # of it for tools or a result: the rest is around them
 GATEWAY_PAGE_TOOLS = 500
 GATEWAY_SEARCH_TOKENS = 2_000  # of definitions in one answer of a search; the other matches are named
 GATEWAY_DESCRIBED_NAMES = 20
@@ -131,4 +132,3 @@ UPSTREAM_REFUSED_NAMES = 50  # of what a process could not pass on from one serv
 KEPT_RESULT_SECONDS = 15 * 60
 KEPT_RESULT_BYTES = 4 * 1024 * 1024
 KEPT_RESULTS_OF_A_KEY = 100
-UPSTREAM_MESSAGE_BYTES = 16 * 1024 * 1024  # of one message from a server

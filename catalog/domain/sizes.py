@@ -45,6 +45,11 @@ class ListTokens:
         return {"full": self.full, "sent": self.sent, "saved": self.saved}
 
 
+def count_message_bytes(value: object) -> int:
+    """The size of a value in a message of the gateway, where every character past ASCII is escaped."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
 def measure_list(
     *, all_chars: int, tool_chars: int, search_tool_chars: int = 0, prompt_chars: int = 0
 ) -> ListTokens:

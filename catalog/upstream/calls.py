@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from catalog.domain.connection import JsonObject, UpstreamFailure
 from catalog.upstream.exchange import Exchange, current_exchange
-from catalog.upstream.gate import Gate
+from catalog.upstream.message_filter import MessageFilter
 from catalog.upstream.progress import OnProgress, ProgressRelay
 
 CALL_TOOL = "tools/call"
@@ -37,21 +37,21 @@ _WIRE_RESULT: TypeAdapter[Any] = TypeAdapter(dict[str, Any])
 
 
 class CallBroken(Exception):
-    """A call without an answer. `is_of_lease`: the connection is lost, not this call alone."""
+    """A call got no answer. `is_lease_lost`: the connection was lost, and so every call over it."""
 
-    def __init__(self, failure: UpstreamFailure, *, may_have_run: bool, is_of_lease: bool) -> None:
+    def __init__(self, failure: UpstreamFailure, *, may_have_run: bool, is_lease_lost: bool) -> None:
         super().__init__(failure.message)
         self.failure = failure
         self.may_have_run = may_have_run
-        self.is_of_lease = is_of_lease
+        self.is_lease_lost = is_lease_lost
 
 
-class NotTaken(Exception):
-    """The server did not take the request. Why is in the exchange."""
+class RequestAborted(Exception):
+    """The wait for an answer was ended here: none can come. Why is in the exchange."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class UpstreamRequest:
     """A request to a server. `params` are in wire form; `input_schema` is that of the tool that is called."""
 
     method: str
@@ -60,23 +60,23 @@ class Question:
     input_schema: Mapping[str, Any] | None = None
 
 
-async def ask(
+async def send_request(
     session: ClientSession,
-    question: Question,
+    request: UpstreamRequest,
     exchange: Exchange,
     *,
-    gate: Gate,
+    messages: MessageFilter,
     progress_per_second: float,
 ) -> JsonObject:
-    """The result. Raises what the SDK raises, or NotTaken. Cancelling it cancels the server's work."""
-    gate.begin_call()
-    if question.method == CALL_TOOL and question.input_schema is not None:
-        _seed_headers(session, str(question.params.get("name")), question.input_schema)
+    """The result. Raises what the SDK raises, or RequestAborted. Cancelling it cancels the server's work."""
+    messages.begin_call()
+    if request.method == CALL_TOOL and request.input_schema is not None:
+        _seed_headers(session, str(request.params.get("name")), request.input_schema)
     reset = current_exchange.set(exchange)
     try:
-        async with _relay(gate, question.on_progress, progress_per_second) as token:
-            params = with_meta(question.params, token)
-            return await _send(session, Request[Any, Any](method=question.method, params=params), exchange)
+        async with _relay(messages, request.on_progress, progress_per_second) as token:
+            params = with_meta(request.params, token)
+            return await _send(session, Request[Any, Any](method=request.method, params=params), exchange)
     finally:
         current_exchange.reset(reset)
 
@@ -86,7 +86,7 @@ async def _send(session: ClientSession, request: Request[Any, Any], exchange: Ex
         if exchange.can_abort:
             exchange.abort = scope.cancel
         return cast("JsonObject", await session.send_request(request, _WIRE_RESULT))
-    raise NotTaken
+    raise RequestAborted
 
 
 def with_meta(params: JsonObject, token: int | None) -> JsonObject:
@@ -107,17 +107,19 @@ def _seed_headers(session: ClientSession, tool: str, input_schema: Mapping[str, 
 
 
 @asynccontextmanager
-async def _relay(gate: Gate, on_progress: OnProgress | None, per_second: float) -> AsyncIterator[int | None]:
+async def _relay(
+    messages: MessageFilter, on_progress: OnProgress | None, per_second: float
+) -> AsyncIterator[int | None]:
     """Gives the token by which progress is asked for; None where nobody wants any."""
     if on_progress is None:
         yield None
         return
     relay = ProgressRelay(on_progress, per_second=per_second)
-    token = gate.add_relay(relay)
+    token = messages.add_relay(relay)
     task = asyncio.create_task(relay.run())
     try:
         yield token
     finally:
-        gate.remove_relay(token)
+        messages.remove_relay(token)
         task.cancel()
     await relay.flush()

@@ -37,8 +37,8 @@ from catalog.upstream.stdio import StdioLink
 OURSELVES = Implementation(name="toolsearch", version="1")
 LONGEST_MESSAGE = 500
 LONGEST_INSTRUCTIONS = 20_000
+# Of resources and prompts: where the connection ended before they were listed, and of any failure.
 LOST = UpstreamFailure(FailureCode.DISCONNECTED, "The connection ended")
-
 UNREAD = "could not be listed, and what was listed before stays"
 
 

@@ -12,10 +12,9 @@ import httpx2
 
 from catalog.domain.addresses import AddressRules, why_address_refused
 from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
-from catalog.upstream.exchange import Exchange, current_exchange
+from catalog.upstream.exchange import Exchange, current_exchange, post_one_way, post_request
 from catalog.upstream.http_failures import explain_broken_call, explain_network_error
 from catalog.upstream.nesting import cut_nesting
-from catalog.upstream.posts import carry, carry_aside
 from catalog.upstream.throttle import REQUEST_BYTES, Throttle
 
 Resolver = Callable[[str, int], Sequence[str]]
@@ -79,8 +78,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if self.is_open and request.method == "POST":
             exchange = current_exchange.get()
             if exchange and exchange.takes_post():
-                return await carry(request, exchange, send=self._send, wrap=self._wrap)
-            return await carry_aside(request, send=self._send)
+                return await post_request(request, exchange, send=self._send, wrap=self._wrap)
+            return await post_one_way(request, send=self._send)
         await self._throttle.take(REQUEST_BYTES)  # a server can make the SDK ask again and again
         try:
             response = await self._send(request)

@@ -29,14 +29,14 @@ from catalog.domain.upstream_calls import (
     Upstream,
     UpstreamError,
 )
-from catalog.upstream.calls import CallBroken, Question, ask
+from catalog.upstream.calls import CallBroken, UpstreamRequest, send_request
 from catalog.upstream.client import LONGEST_MESSAGE, OURSELVES, make_link
 from catalog.upstream.exchange import Exchange
 from catalog.upstream.failures import explain_call, explain_failure, explain_timeout
-from catalog.upstream.gate import Gate
 from catalog.upstream.guard import Resolver
 from catalog.upstream.http import HttpLink
 from catalog.upstream.masking import mask_within, present, secrets_of
+from catalog.upstream.message_filter import MessageFilter
 from catalog.upstream.stdio import StdioLink
 
 ELICITATION, SAMPLING, ROOTS = "elicitation", "sampling", "roots"
@@ -55,7 +55,7 @@ class LeaseKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PoolContext:
     """What a lease gets from its pool. `on_refused` gets the id of the server, and what was refused."""
 
     limits: PoolLimits
@@ -71,9 +71,7 @@ class Lease:
     The task ends when the connection does, when nobody called for a while, and on `close`.
     """
 
-    def __init__(
-        self, key: LeaseKey, upstream: Upstream, holder: LeaseHolder, surroundings: Surroundings
-    ) -> None:
+    def __init__(self, key: LeaseKey, upstream: Upstream, holder: LeaseHolder, pool: PoolContext) -> None:
         """Raises UpstreamFailure where the server's settings cannot be used."""
         self.id = str(uuid.uuid4())
         self.key = key
@@ -85,15 +83,15 @@ class Lease:
         self.calls_at_end = 0
         self._upstream = upstream
         self._holder = holder
-        self._around = surroundings
+        self._pool = pool
         self._limits = replace(
             upstream.limits,
             max_total_bytes=inf,
-            max_bytes_per_second=surroundings.limits.bytes_per_second,
+            max_bytes_per_second=pool.limits.bytes_per_second,
         )
-        self._connection = resolve(upstream.connection, surroundings.environment, upstream.rules.references)
+        self._connection = resolve(upstream.connection, pool.environment, upstream.rules.references)
         names = names_of(upstream.connection)
-        referred = {name: surroundings.environment.get(name, "") for name in names}
+        referred = {name: pool.environment.get(name, "") for name in names}
         self._secrets = secrets_of(self._connection, referred)
         self._opened_at = self._last_used_at = datetime.now(UTC)
         self._ready = asyncio.Event()
@@ -103,7 +101,7 @@ class Lease:
         self._session: ClientSession | None = None
         self._protocol_version = ""
         self._link: StdioLink | HttpLink | None = None
-        self._gate = self._make_gate()
+        self._messages = self._make_filter()
         self._scope = anyio.CancelScope()
         # A context of its own: what the first caller carries along is not the lease's.
         self.task = asyncio.get_running_loop().create_task(self._run(), context=Context())
@@ -146,9 +144,6 @@ class Lease:
         if self.is_idle:
             self.close()
 
-    async def wait_closed(self) -> None:
-        await self._done.wait()
-
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """A call, from before it waits for the connection to its end."""
@@ -172,21 +167,21 @@ class Lease:
         if not self.was_opened:
             raise _copy(self.failure or _closed())
 
-    async def call(self, question: Question) -> JsonObject:
+    async def call(self, request: UpstreamRequest) -> JsonObject:
         """The raw result. Raises UpstreamError for an error answer and CallBroken for none."""
         session = self._session
         if session is None or self._is_over:
-            raise CallBroken(_copy(self.failure or _closed()), may_have_run=False, is_of_lease=True)
+            raise CallBroken(_copy(self.failure or _closed()), may_have_run=False, is_lease_lost=True)
         # What was given to a command's pipe may have been read.
         is_sse = self._connection.transport is Transport.SSE
         exchange = Exchange(can_abort=is_sse, was_sent=self.is_command)
         try:
-            return await ask(
+            return await send_request(
                 session,
-                question,
+                request,
                 exchange,
-                gate=self._gate,
-                progress_per_second=self._around.limits.progress_per_second,
+                messages=self._messages,
+                progress_per_second=self._pool.limits.progress_per_second,
             )
         except Exception as error:
             problem = error
@@ -197,11 +192,11 @@ class Lease:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._done.wait(), PARTING_SECONDS)
             failure = self.failure or _closed()
-            return CallBroken(_copy(failure), may_have_run=exchange.may_have_run, is_of_lease=True)
+            return CallBroken(_copy(failure), may_have_run=exchange.may_have_run, is_lease_lost=True)
         failure_of_call = explain_call(error, exchange)
         if exchange.is_session_lost or failure_of_call:
             failure = self._tidy(failure_of_call or _session_lost())
-            return CallBroken(failure, may_have_run=exchange.may_have_run, is_of_lease=False)
+            return CallBroken(failure, may_have_run=exchange.may_have_run, is_lease_lost=False)
         assert isinstance(error, MCPError)
         message = present(error.message, secrets=self._secrets)[:LONGEST_ERROR_MESSAGE]
         return UpstreamError(error.code, message, mask_within(error.error.data, secrets=self._secrets))
@@ -221,7 +216,7 @@ class Lease:
             self._leave.set()
             self._done.set()
             self._ready.set()
-            self._around.on_end(self)
+            self._pool.on_end(self)
 
     async def _open_and_hold(self) -> None:
         """One conversation, or two where a command exits on the first request of the newest protocol."""
@@ -237,17 +232,17 @@ class Lease:
 
     async def _converse(self, mode: Era, timeout_seconds: float) -> None:
         link = self._link = self._make_link()
-        gate = self._gate = self._make_gate()
+        messages = self._messages = self._make_filter()
         failure: UpstreamFailure | None = None
         with anyio.CancelScope(deadline=anyio.current_time() + timeout_seconds) as self._scope:
             try:
-                async with self._make_client(link, gate, mode) as client:
+                async with self._make_client(link, messages, mode) as client:
                     self._scope.deadline = inf
                     await self._hold(client, link)
                     self._scope.deadline = anyio.current_time() + self._limits.close_timeout_seconds
             except Exception as error:
                 failure = explain_failure(error, link, is_listing=False)
-        failure = gate.failure or failure or link.failure()
+        failure = messages.failure or failure or link.failure()
         if not self.was_opened:
             failure = failure or explain_timeout(link, is_listing=False, seconds=timeout_seconds)
         if not self._is_closing:
@@ -268,7 +263,7 @@ class Lease:
             self._session = None
 
     async def _close_when_idle(self) -> None:
-        idle_seconds = self._around.limits.idle_seconds
+        idle_seconds = self._pool.limits.idle_seconds
         while True:
             unused_seconds = time.monotonic() - self.used_at
             if self.is_idle and unused_seconds >= idle_seconds:
@@ -277,13 +272,13 @@ class Lease:
         self.close()
 
     def _make_link(self) -> StdioLink | HttpLink:
-        rules, around = self._upstream.rules, self._around
-        return make_link(self._connection, self._limits, rules, around.environment, around.resolver)
+        rules, pool = self._upstream.rules, self._pool
+        return make_link(self._connection, self._limits, rules, pool.environment, pool.resolver)
 
-    def _make_gate(self) -> Gate:
-        return Gate(
-            max_requests=self._around.limits.requests_per_call,
-            on_refused=partial(self._around.on_refused, self.key.server_id),
+    def _make_filter(self) -> MessageFilter:
+        return MessageFilter(
+            max_requests=self._pool.limits.requests_per_call,
+            on_refused=partial(self._pool.on_refused, self.key.server_id),
             on_end=self._note_lost,
         )
 
@@ -291,10 +286,10 @@ class Lease:
         if self.was_opened:
             self._leave.set()
 
-    def _make_client(self, link: StdioLink | HttpLink, gate: Gate, mode: Era) -> Client:
+    def _make_client(self, link: StdioLink | HttpLink, messages: MessageFilter, mode: Era) -> Client:
         answers = self._holder.answers
         return Client(
-            gate.watch(link.connect()),
+            messages.apply(link.connect()),
             mode=mode,
             cache=None,
             client_info=OURSELVES,
@@ -311,7 +306,7 @@ class Lease:
 
 
 def _refuse(what: str) -> Callable[..., Coroutine[Any, Any, ErrorData]]:
-    """A question by an old revision cannot be handed on: there is no way back to the client that called."""
+    """What an old-era server asks cannot be handed on: there is no way back to the client that called."""
 
     async def refuse(context: ClientRequestContext, params: object = None) -> ErrorData:
         return ErrorData(code=INVALID_REQUEST, message=f"Not possible here: {what}")

@@ -19,9 +19,9 @@ from catalog.domain.upstream_calls import (
     UpstreamError,
 )
 from catalog.upstream.breaker import Breakers
-from catalog.upstream.calls import CallBroken, Question
+from catalog.upstream.calls import CallBroken, UpstreamRequest
 from catalog.upstream.guard import Resolver, resolve_host
-from catalog.upstream.lease import Lease, LeaseKey, Surroundings
+from catalog.upstream.lease import Lease, LeaseKey, PoolContext
 from catalog.upstream.progress import OnProgress
 
 __all__ = [
@@ -71,7 +71,7 @@ class LeasePool:
     ) -> None:
         """`environment` is where `${VAR}` is looked up, by default this process's own."""
         self._limits = limits or PoolLimits()
-        self._surroundings = Surroundings(
+        self._context = PoolContext(
             limits=self._limits,
             environment=os.environ if environment is None else environment,
             resolver=resolver,
@@ -100,11 +100,11 @@ class LeasePool:
         Raises UpstreamError where the server answers with an error, CallTimedOut, and UpstreamFailure for
         every other failure. Cancelling the caller cancels the request at the server.
         """
-        question = Question(method, params or {}, on_progress, input_schema)
+        request = UpstreamRequest(method, params or {}, on_progress, input_schema)
         limit = asyncio.timeout(timeout_seconds)
         try:
             async with limit:
-                return await self._ask(upstream, holder, question)
+                return await self._request(upstream, holder, request)
         except TimeoutError:
             if limit.expired():
                 raise CallTimedOut(timeout_seconds) from None
@@ -147,37 +147,41 @@ class LeasePool:
         if late:
             await asyncio.wait(late, timeout=CANCEL_SECONDS)
 
-    async def _ask(self, upstream: Upstream, holder: LeaseHolder, question: Question) -> JsonObject:
+    async def _request(self, upstream: Upstream, holder: LeaseHolder, request: UpstreamRequest) -> JsonObject:
         server = upstream.server_id, upstream.credential
         with self._breakers.passed(*server):
             try:
-                result = await self._ask_twice(upstream, holder, question)
+                result = await self._send_with_retry(upstream, holder, request)
             except UpstreamError:
                 self._breakers.note_success(*server)
                 raise
             except CallBroken as broken:
                 # The loss of a lease was counted when it ended, once for all its calls.
-                if not broken.is_of_lease and broken.failure.code not in _NOT_COUNTED_OF_CALLS:
+                if not broken.is_lease_lost and broken.failure.code not in _NOT_COUNTED_OF_CALLS:
                     self._breakers.note_failure(*server, broken.failure)
                 raise broken.failure from None
             self._breakers.note_success(*server)
             return result
 
-    async def _ask_twice(self, upstream: Upstream, holder: LeaseHolder, question: Question) -> JsonObject:
+    async def _send_with_retry(
+        self, upstream: Upstream, holder: LeaseHolder, request: UpstreamRequest
+    ) -> JsonObject:
         """Once more over a new connection, where it is certain that the server did not get the request."""
         try:
-            return await self._ask_once(upstream, holder, question)
+            return await self._send_once(upstream, holder, request)
         except CallBroken as broken:
             if broken.may_have_run:
                 raise
-        return await self._ask_once(upstream, holder, question)
+        return await self._send_once(upstream, holder, request)
 
-    async def _ask_once(self, upstream: Upstream, holder: LeaseHolder, question: Question) -> JsonObject:
+    async def _send_once(
+        self, upstream: Upstream, holder: LeaseHolder, request: UpstreamRequest
+    ) -> JsonObject:
         lease = self._lease_for(upstream, holder)
         with lease.in_use():
             await lease.wait_ready()
             try:
-                return await lease.call(question)
+                return await lease.call(request)
             except CallBroken as broken:
                 if not broken.may_have_run:
                     lease.retire()
@@ -198,7 +202,7 @@ class LeasePool:
             return lease
         self._retire_others(key)
         self._make_room(key, is_command=upstream.connection.transport is Transport.STDIO)
-        lease = Lease(key, upstream, holder, self._surroundings)
+        lease = Lease(key, upstream, holder, self._context)
         self._leases[key] = self._all[lease.id] = lease
         return lease
 

@@ -9,7 +9,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
 from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
-from catalog.upstream.watched import Streams, WatchedStream
+from catalog.upstream.message_filter import FilteredStream, Streams
 
 
 class Page(Protocol):
@@ -70,7 +70,7 @@ class PageSieve:
     @asynccontextmanager
     async def strain(self, streams: Streams) -> AsyncIterator[tuple[Any, Any]]:
         async with streams as (incoming, outgoing):
-            yield WatchedStream(incoming, self._admit), outgoing
+            yield FilteredStream(incoming, self._admit), outgoing
 
     def _admit(self, item: SessionMessage | Exception) -> bool:
         passes = self.lets_pass(item)

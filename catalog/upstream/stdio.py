@@ -30,6 +30,18 @@ END_SECONDS = 3.0
 NOISE_BYTES = 2000
 
 
+def watch_children_without_threads() -> None:
+    """Wait for child processes without a thread for each, as Python after 3.11 does by itself.
+
+    Call it once where leases are used: in their event loop, or before there is one.
+    """
+    if sys.version_info < (3, 12) and hasattr(os, "pidfd_open"):
+        watcher = asyncio.PidfdChildWatcher()
+        with suppress(RuntimeError):  # none is running: asyncio hands it over when one is made
+            watcher.attach_loop(asyncio.get_running_loop())
+        asyncio.set_child_watcher(watcher)
+
+
 class StdioLink:
     """One run of a command. Its exit code, stderr and noise can be read after `connect`."""
 

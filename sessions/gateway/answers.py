@@ -6,6 +6,7 @@ from typing import Any
 
 from mcp import MCPError
 
+from catalog.domain.sizes import count_message_bytes
 from catalog.domain.upstream_calls import UpstreamError
 
 ERROR_DATA_BYTES = 10_000
@@ -37,12 +38,7 @@ def answer_error(message: str, **details: Any) -> JsonObject:
     return answer_text("\n".join([message, *lines]), {"error": message, **details}, is_error=True)
 
 
-def count_bytes(value: object) -> int:
-    """The size of a value in a message, where every character past ASCII is escaped."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
 def pass_error(error: UpstreamError) -> MCPError:
     """A server's error as an error of this answer; data of unlikely size are left out."""
-    data = error.data if count_bytes(error.data) <= ERROR_DATA_BYTES else None
+    data = error.data if count_message_bytes(error.data) <= ERROR_DATA_BYTES else None
     return MCPError(code=error.code, message=error.message, data=data)

@@ -23,8 +23,8 @@ from catalog.domain.keys import read_prefix
 from catalog.domain.limits import GATEWAY_BODY_BYTES, GATEWAY_OPEN_STREAMS
 from catalog.domain.rates import TooManyRequests
 from catalog.domain.upstream_calls import PoolLimits
-from catalog.upstream.child_watcher import watch_children_without_threads
 from catalog.upstream.leases import LeasePool
+from catalog.upstream.stdio import watch_children_without_threads
 from sessions.domain.gateway_names import CALL_READ_TOOL, CALL_TOOL
 from sessions.gateway.callers import Caller, View, admit, read_view
 from sessions.gateway.calling import Calls, CountCall
@@ -212,7 +212,7 @@ class Gateway:
                 await task
             self._listeners.close()
             await self._pool.aclose()
-            await housekeeping.say_goodbye()
+            await housekeeping.shut_down()
             self._threads.close()
 
 

@@ -14,6 +14,7 @@ from mcp_types import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY
 from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.domain.errors import InvalidInput, ToolSearchError
 from catalog.domain.limits import GATEWAY_MESSAGE_BYTES
+from catalog.domain.sizes import count_message_bytes
 from catalog.domain.upstream_calls import (
     CallTimedOut,
     UpstreamBusy,
@@ -23,7 +24,7 @@ from catalog.domain.upstream_calls import (
 from catalog.sealing import SealBroken
 from catalog.services.call_targets import CallTarget, read_target
 from catalog.upstream.leases import LeasePool
-from sessions.gateway.answers import JsonObject, answer_error, count_bytes, pass_error
+from sessions.gateway.answers import JsonObject, answer_error, pass_error
 from sessions.gateway.arguments import check_arguments
 from sessions.gateway.callers import Caller
 from sessions.gateway.clients import ClientSeen, Context, note_client, read_header_schema
@@ -187,7 +188,7 @@ class Calls:
         if not report.client.is_modern:
             self._note_refused(target.upstream.server_id, "input_required")
             return _refuse(report, "The tool asks for more input, which this client's revision cannot give.")
-        if count_bytes(raw) > GATEWAY_MESSAGE_BYTES:
+        if count_message_bytes(raw) > GATEWAY_MESSAGE_BYTES:
             return _fail(report, "The server's question is larger than a message may be.")
         report.result = raw
         return raw

@@ -27,8 +27,8 @@ Handler = Callable[[Context, Any], Awaitable[Any]]
 logger = logging.getLogger(__name__)
 
 
-def answers_for_sure(handler: Handler) -> Handler:
-    """Errors of ours reach no client with their texts, which may hold anything."""
+def with_mcp_errors(handler: Handler) -> Handler:
+    """Turns every error into one of MCP's. Of unexpected ones no text is sent: it may hold anything."""
 
     @wraps(handler)
     async def guarded(context: Context, params: Any) -> Any:

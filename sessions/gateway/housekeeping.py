@@ -21,14 +21,14 @@ from sessions.gateway.threads import Threads
 from sessions.services import calls, gateway_processes, write_behind
 from sessions.services.gateway_processes import LeaseRow, UpstreamRow
 
-LOOK_EVERY_SECONDS = 1.0
-REPORT_EVERY_LOOKS = 2
-GOODBYE_SECONDS = 1.0
+ROUND_SECONDS = 1.0
+REPORT_EVERY_ROUNDS = 2
+SHUT_DOWN_SECONDS = 1.0
 logger = logging.getLogger(__name__)
 
 
 class Refusals:
-    """What servers asked in vain, counted by server and name."""
+    """What was refused to servers, counted by server and name."""
 
     def __init__(self) -> None:
         self._counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
@@ -50,36 +50,36 @@ class Housekeeping:
     refusals: Refusals
     open_calls: OpenCalls
     started_at: datetime = field(default_factory=timezone.now)
-    _looks: int = 0
+    _rounds: int = 0
 
     async def run(self) -> None:
-        """Until it is cancelled. A look that fails is logged, and the next one tries again."""
+        """Until it is cancelled. A round that fails is logged, and the next one tries again."""
         while True:
             try:
-                await self._look()
+                await self._make_round()
             except (DatabaseError, InterfaceError) as error:
                 logger.warning("the gateway's housekeeping waits for the database: %s", error)
             except Exception:
                 logger.exception("the gateway's housekeeping failed")
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
+            await asyncio.sleep(ROUND_SECONDS)
 
-    async def say_goodbye(self) -> None:
+    async def shut_down(self) -> None:
         """Write what waits to be written, and take this process out of what is shown."""
         try:
-            async with asyncio.timeout(GOODBYE_SECONDS):
+            async with asyncio.timeout(SHUT_DOWN_SECONDS):
                 for flush in (calls.flush, write_behind.flush, key_uses.flush):
                     await self.threads.run(flush)
                 await self.threads.run(gateway_processes.remove, self.process)
         except (TimeoutError, DatabaseError, InterfaceError) as error:
             logger.warning("the gateway could not sign off: %s", error)
 
-    async def _look(self) -> None:
+    async def _make_round(self) -> None:
         await self._end_revoked()
         if policies := self.listeners.policies():
             await self.listeners.announce(await self.threads.run(read_digests, policies))
-        if self._looks % REPORT_EVERY_LOOKS == 0:
+        if self._rounds % REPORT_EVERY_ROUNDS == 0:
             await self._report()
-        self._looks += 1
+        self._rounds += 1
 
     async def _end_revoked(self) -> None:
         holders = {lease.key_id for lease in self.pool.snapshot() if lease.key_id is not None}

@@ -13,9 +13,9 @@ from django.utils import timezone
 from catalog.domain.connection import UpstreamFailure, resolve
 from catalog.domain.policy import RecordCalls
 from catalog.domain.references import names_of
+from catalog.domain.sizes import count_message_bytes
 from catalog.domain.upstream_calls import Upstream
 from catalog.upstream.masking import secrets_of
-from sessions.gateway.answers import count_bytes
 from sessions.gateway.callers import Caller
 from sessions.gateway.clients import ClientSeen
 from sessions.models import CallOutcome, Via
@@ -79,8 +79,8 @@ def describe_call(report: CallReport, ended: float) -> calls.PendingCall:
         outcome=report.outcome,
         duration_ms=round(ended * 1000),
         upstream_ms=None if upstream is None else round(upstream * 1000),
-        request_bytes=count_bytes(report.arguments),
-        result_bytes=0 if report.result is None else count_bytes(report.result),
+        request_bytes=count_message_bytes(report.arguments),
+        result_bytes=0 if report.result is None else count_message_bytes(report.result),
         is_cut=report.is_cut,
         error=report.error,
     )
@@ -111,7 +111,7 @@ def describe_own_refusal(
         outcome=CallOutcome.REFUSED,
         duration_ms=0,
         upstream_ms=None,
-        request_bytes=count_bytes(arguments),
+        request_bytes=count_message_bytes(arguments),
         result_bytes=0,
         is_cut=False,
         error=message,

@@ -7,20 +7,20 @@ from mcp import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from catalog.domain.connection import UpstreamFailure
-from catalog.domain.limits import GATEWAY_MESSAGE_BYTES, GATEWAY_PAGE_TOOLS
+from catalog.domain.limits import GATEWAY_CONTENT_BYTES, GATEWAY_MESSAGE_BYTES, GATEWAY_PAGE_TOOLS
+from catalog.domain.sizes import count_message_bytes
 from catalog.domain.upstream_calls import CallTimedOut, Upstream, UpstreamError
 from catalog.sealing import SealBroken
 from catalog.services.call_targets import find_upstream
 from catalog.upstream.leases import LeasePool
 from sessions.domain.resource_addresses import encode_odd_characters, read_address, write_address
-from sessions.gateway.answers import JsonObject, count_bytes, pass_error
+from sessions.gateway.answers import JsonObject, pass_error
 from sessions.gateway.calling import NoteRefused, read_meta
 from sessions.gateway.clients import Context, caller_of, read_client
 from sessions.gateway.open_calls import OpenCalls
 from sessions.gateway.results import is_unfinished, move_links, without_server_info
 from sessions.gateway.threads import Threads
 from sessions.offers.gateway_features import Features, features_of
-from sessions.offers.gateway_offer import MESSAGE_BYTES
 
 RESOURCES, TEMPLATES, PROMPTS = "resources", "resourceTemplates", "prompts"
 _UNREACHABLE = "The server could not be reached."
@@ -152,9 +152,9 @@ def _page(name: str, entries: Sequence[JsonObject], cursor: str | None) -> JsonO
 
 def _count_fitting(entries: Sequence[JsonObject]) -> int:
     """How many of them a message holds: at least one, or the list would not go on."""
-    left_bytes = MESSAGE_BYTES
+    left_bytes = GATEWAY_CONTENT_BYTES
     for place, entry in enumerate(entries):
-        left_bytes -= count_bytes(entry) + 1
+        left_bytes -= count_message_bytes(entry) + 1
         if left_bytes < 0:
             return max(place, 1)
     return len(entries)
@@ -183,6 +183,6 @@ def _move_links(message: Any, server: str) -> Any:
 
 
 def _bounded(result: JsonObject) -> JsonObject:
-    if count_bytes(result) > GATEWAY_MESSAGE_BYTES:
+    if count_message_bytes(result) > GATEWAY_MESSAGE_BYTES:
         raise MCPError(code=INTERNAL_ERROR, message="The answer is larger than a message may be.")
     return {"resultType": "complete", **without_server_info(result)}

@@ -7,14 +7,11 @@ from typing import Any
 from mcp_types import CallToolResult
 from pydantic import ValidationError
 
-from catalog.domain.limits import GATEWAY_MESSAGE_BYTES, KEPT_RESULT_BYTES
-from catalog.domain.sizes import CHARS_PER_TOKEN, compact_json
+from catalog.domain.limits import GATEWAY_CONTENT_BYTES, KEPT_RESULT_BYTES
+from catalog.domain.sizes import CHARS_PER_TOKEN, compact_json, count_message_bytes
 from sessions.domain.resource_addresses import write_address
-from sessions.gateway.answers import JsonObject, count_bytes
+from sessions.gateway.answers import JsonObject
 
-# Room for what is around a result in its message.
-ENVELOPE_BYTES = 50_000
-_MOST_BYTES = GATEWAY_MESSAGE_BYTES - ENVELOPE_BYTES
 _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 _LAST_LINE = "[Cut here: {left} more characters. Read on with read_result, handle {handle}, offset {offset}.]"
 _LOST_LINE = "[Cut here: {left} more characters, which are not kept.]"
@@ -57,7 +54,7 @@ class CutResult:
 def read_on(text: str, offset: int, *, handle: str, max_tokens: int) -> str:
     """The text from there, as much as one result may have, and a last line where there is more."""
     rest = text[offset:]
-    shown = _fit(rest, max_tokens * CHARS_PER_TOKEN or len(rest), _MOST_BYTES)
+    shown = _fit(rest, max_tokens * CHARS_PER_TOKEN or len(rest), GATEWAY_CONTENT_BYTES)
     return _end_text(text, offset, shown, handle)
 
 
@@ -106,10 +103,10 @@ def limit_result(result: JsonObject, *, max_tokens: int) -> JsonObject | CutResu
     written = "" if structured is None else compact_json(structured)
     most_chars = max_tokens * CHARS_PER_TOKEN
     is_long = bool(max_tokens) and sum(map(len, texts)) + len(written) > most_chars
-    if not is_long and count_bytes(result) <= _MOST_BYTES:
+    if not is_long and count_message_bytes(result) <= GATEWAY_CONTENT_BYTES:
         return result
     meta = _bound_meta(result)
-    others, left_bytes = _keep_others(blocks, _MOST_BYTES - count_bytes(meta))
+    others, left_bytes = _keep_others(blocks, GATEWAY_CONTENT_BYTES - count_message_bytes(meta))
     whole = "\n".join(texts)
     shown = _fit(whole, most_chars or len(whole), left_bytes)
     if written and shown == len(whole):  # the text is whole: what can be read on is the structured content
@@ -140,7 +137,7 @@ def _bound_kept(whole: str) -> tuple[str, int]:
 def _bound_meta(result: Mapping[str, Any]) -> JsonObject | None:
     """`_meta` as the server gave it, unless it takes much of a message."""
     meta: JsonObject | None = result.get("_meta")
-    return meta if meta and count_bytes(meta) <= _META_BYTES else None
+    return meta if meta and count_message_bytes(meta) <= _META_BYTES else None
 
 
 def _keep_others(blocks: Sequence[JsonObject], most_bytes: int) -> tuple[list[JsonObject], int]:
@@ -152,7 +149,7 @@ def _keep_others(blocks: Sequence[JsonObject], most_bytes: int) -> tuple[list[Js
     left = most_bytes
     for place, block in enumerate(others):
         shown = _shorten(block, left)
-        left -= count_bytes(shown) + 1
+        left -= count_message_bytes(shown) + 1
         if left < 0:
             kept.append(_write_note(_ALL_LEFT_OUT_LINE, number=len(others) - place))
             return kept, 0
@@ -161,7 +158,7 @@ def _keep_others(blocks: Sequence[JsonObject], most_bytes: int) -> tuple[list[Js
 
 
 def _shorten(block: JsonObject, most_bytes: int) -> JsonObject:
-    size = count_bytes(block)
+    size = count_message_bytes(block)
     if size < most_bytes:
         return block
     return _write_note(_LEFT_OUT_LINE, kind=str(block.get("type"))[:40], size=size)
@@ -174,7 +171,7 @@ def _write_note(line: str, **values: object) -> JsonObject:
 def _fit(text: str, most_chars: int, most_bytes: int) -> int:
     """How many characters fit, as JSON: a character takes at most six bytes there."""
     shown = min(len(text), most_chars)
-    while shown and count_bytes(text[:shown]) > max(most_bytes, 0):
+    while shown and count_message_bytes(text[:shown]) > max(most_bytes, 0):
         shown = shown * 3 // 4
     return shown
 

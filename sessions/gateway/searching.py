@@ -9,16 +9,22 @@ from typing import Any
 from django.utils import timezone
 
 from catalog.domain.errors import InvalidInput
-from catalog.domain.limits import GATEWAY_DESCRIBED_NAMES, GATEWAY_SEARCH_TOKENS, QUERY_CHARS, RESULTS
+from catalog.domain.limits import (
+    GATEWAY_CONTENT_BYTES,
+    GATEWAY_DESCRIBED_NAMES,
+    GATEWAY_SEARCH_TOKENS,
+    QUERY_CHARS,
+    RESULTS,
+)
 from catalog.domain.prompt import first_sentence
 from catalog.domain.query import Keywords, Query, Select, name_forms
-from catalog.domain.sizes import CHARS_PER_TOKEN, compact_json
+from catalog.domain.sizes import CHARS_PER_TOKEN, compact_json, count_message_bytes
 from sessions.domain import messages
 from sessions.gateway.answers import JsonObject, answer_json
 from sessions.gateway.callers import Caller
 from sessions.gateway.clients import ClientSeen, read_sender
 from sessions.models import SearchEventOutcome
-from sessions.offers.gateway_offer import MESSAGE_BYTES, GatewayOffer, count_message_bytes
+from sessions.offers.gateway_offer import GatewayOffer
 from sessions.offers.tool_lists import ResolvedTools
 from sessions.services import write_behind
 from sessions.services.client_sessions import find_client_session
@@ -85,7 +91,7 @@ def describe(caller: Caller, arguments: Mapping[str, Any]) -> JsonObject:
     tools: list[JsonObject] = []
     more: list[str] = []
     # Text and structured content hold them both.
-    left_bytes = MESSAGE_BYTES // 3
+    left_bytes = GATEWAY_CONTENT_BYTES // 3
     for tool in dict.fromkeys(known.values()):
         definition = caller.offer.describe(tool)
         left_bytes -= count_message_bytes(definition)

@@ -7,7 +7,7 @@ from mcp.server.lowlevel import Server
 from mcp_types import ServerCapabilities
 
 from sessions.gateway.clients import find_header_schema
-from sessions.gateway.handlers import ToolHandlers, answers_for_sure
+from sessions.gateway.handlers import ToolHandlers, with_mcp_errors
 from sessions.gateway.relaying import Relay
 from sessions.gateway.streams import Listeners
 
@@ -47,15 +47,15 @@ def make_server(tools: ToolHandlers, relay: Relay, listeners: Listeners, *, vers
         cache_hints=_HINTS,
         # Without an answer here each call would list all tools first.
         get_tool_input_schema=find_header_schema,
-        on_list_tools=answers_for_sure(tools.list_tools),
-        on_call_tool=answers_for_sure(tools.call_tool),
-        on_list_resources=answers_for_sure(relay.list_resources),
-        on_list_resource_templates=answers_for_sure(relay.list_templates),
-        on_read_resource=answers_for_sure(relay.read_resource),
-        on_list_prompts=answers_for_sure(relay.list_prompts),
-        on_get_prompt=answers_for_sure(relay.get_prompt),
-        on_completion=answers_for_sure(relay.complete),
-        on_subscriptions_listen=answers_for_sure(listeners.listen),
+        on_list_tools=with_mcp_errors(tools.list_tools),
+        on_call_tool=with_mcp_errors(tools.call_tool),
+        on_list_resources=with_mcp_errors(relay.list_resources),
+        on_list_resource_templates=with_mcp_errors(relay.list_templates),
+        on_read_resource=with_mcp_errors(relay.read_resource),
+        on_list_prompts=with_mcp_errors(relay.list_prompts),
+        on_get_prompt=with_mcp_errors(relay.get_prompt),
+        on_completion=with_mcp_errors(relay.complete),
+        on_subscriptions_listen=with_mcp_errors(listeners.listen),
     )
     server.middleware.clear()  # tracing of the SDK's own: traces are passed on as they come
     return server

@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary
 
 from django.db.models import Count
 
-from catalog.domain.choices import Kind, Quarantine
+from catalog.domain.choices import Kind
+from catalog.domain.decide import shows_all
 from catalog.domain.names import ToolId, qualify
 from catalog.models import Server, ServerFeatures, Tool
 from catalog.process_memory import remember
@@ -107,17 +108,15 @@ def _own_addresses(rows: Sequence[ServerFeatures]) -> list[tuple[str, str]]:
 
 def find_whole_servers(offer: GatewayOffer) -> dict[str, int]:
     """Servers with nothing that the policy keeps from its keys."""
-    policy = offer.offer.policy
-    if policy.quarantine is not Quarantine.OFF:
-        return {}
     candidates = Server.objects.refreshable().exclude(kind=Kind.BUILTIN).order_by()
-    by_name = dict(candidates.values_list("name", "pk"))
-    if policy.visible is None:
-        return by_name
-    listed = Tool.objects.listed().order_by().values("server__name").annotate(tools=Count("pk"))
-    in_all = {row["server__name"]: row["tools"] for row in listed}
+    counts = Tool.objects.listed().order_by().values_list("server__name").annotate(Count("pk"))
+    listed = Counter(dict(counts))
     shown = Counter(tool.offered.text.server for tool in offer.tools)
-    return {name: pk for name, pk in by_name.items() if shown[name] and shown[name] == in_all.get(name)}
+    return {
+        name: pk
+        for name, pk in candidates.values_list("name", "pk")
+        if shows_all(offer.offer.policy, listed=listed[name], shown=shown[name])
+    }
 
 
 def _move(entry: JsonObject, row: ServerFeatures, field: str, write: Any) -> JsonObject:

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from catalog.domain.choices import Exposure, Kind, Transport
 from catalog.domain.errors import InvalidInput
-from catalog.domain.limits import GATEWAY_MESSAGE_BYTES, GATEWAY_PAGE_TOOLS
+from catalog.domain.limits import GATEWAY_CONTENT_BYTES, GATEWAY_PAGE_TOOLS
 from catalog.domain.names import ToolId
-from catalog.domain.sizes import measure_definition, tokens_of
+from catalog.domain.sizes import count_message_bytes, measure_definition, tokens_of
 from catalog.models import Server
 from catalog.process_memory import remember
 from sessions.domain.gateway_names import FIXED_NAMES, NameStyle, name_search_tool, name_tools
@@ -24,12 +24,10 @@ from sessions.offers.gateway_tools import ALWAYS_LOAD, JsonObject, define_own_to
 from sessions.offers.offer import Offer, OfferedTool
 from sessions.offers.versions import Versions
 
-SERVERS_KEPT_SECONDS = 1.0
+SNAPSHOTS_KEPT_SECONDS = 1.0
 KEPT_OFFERS = 256
 # Of all offers together: names and lookups take some 500 bytes for each.
 KEPT_TOOLS = 200_000
-# Of tools in a message: there is room for what is around them.
-MESSAGE_BYTES = GATEWAY_MESSAGE_BYTES - 50_000
 SNAPSHOT, BUILTIN = "snapshot", "builtin"
 # A gateway runs no tasks, and does not say that it does.
 _NOT_PASSED = ("execution",)
@@ -119,7 +117,7 @@ class GatewayOffer:
         after = _read_cursor(cursor) if cursor else None
         own = self.own_tools if after is None else []
         waiting = (tool for tool in self.listed if after is None or tool.offered.name > after)
-        page, last, left_bytes = list(own), "", MESSAGE_BYTES - count_message_bytes(own)
+        page, last, left_bytes = list(own), "", GATEWAY_CONTENT_BYTES - count_message_bytes(own)
         most = GATEWAY_PAGE_TOOLS if self.lists_all else GATEWAY_PAGE_TOOLS + len(own)
         for tool in waiting:
             entry = self.describe(tool)
@@ -149,42 +147,36 @@ class GatewayOffer:
         yield from map(self.describe, self.listed)
 
 
-class _Server(NamedTuple):
-    id: int
-    is_snapshot: bool
+class _Snapshots(NamedTuple):
+    """The names of servers that are a file of definitions."""
 
-
-class _Servers(NamedTuple):
     read_at: float
-    by_name: Mapping[str, _Server]
-    snapshots: frozenset[str]
+    names: frozenset[str]
 
 
 _Key = tuple[int, Exposure, NameStyle]  # the first is the policy's id
 
 
 class _Memory:
-    """The servers, read at most once a second, and the last gateway offers, least recently used out first."""
+    """Snapshots, read at most once a second, and the last gateway offers, least recently used out first."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._servers: _Servers | None = None
-        self._offers: OrderedDict[tuple[int, Exposure, NameStyle], tuple[object, GatewayOffer]] = (
-            OrderedDict()
-        )
+        self._snapshots: _Snapshots | None = None
+        self._offers: OrderedDict[_Key, tuple[object, GatewayOffer]] = OrderedDict()
         self._narrowed: OrderedDict[int, tuple[object, Offer, Mapping[str, int]]] = OrderedDict()
 
     def clear(self) -> None:
         with self._lock:
-            self._servers = None
+            self._snapshots = None
             self._offers.clear()
             self._narrowed.clear()
 
-    def servers(self) -> _Servers:
-        known = self._servers
-        if known is None or time.monotonic() - known.read_at > SERVERS_KEPT_SECONDS:
-            known = self._servers = _read_servers()
-        return known
+    def snapshots(self) -> frozenset[str]:
+        known = self._snapshots
+        if known is None or time.monotonic() - known.read_at > SNAPSHOTS_KEPT_SECONDS:
+            known = self._snapshots = _read_snapshots()
+        return known.names
 
     def find(
         self, offer: Offer, snapshots: frozenset[str], policy_id: int, exposure: Exposure, names: NameStyle
@@ -234,28 +226,14 @@ def gateway_offer_of(
 ) -> GatewayOffer:
     """`exposure` is the policy's own where it is not given."""
     offer = offer_cache.offer_of_policy(policy_id, versions)
-    snapshots = _memory.servers().snapshots
-    return _memory.find(offer, snapshots, policy_id, exposure or offer.policy.exposure, names)
+    exposure = exposure or offer.policy.exposure
+    return _memory.find(offer, _memory.snapshots(), policy_id, exposure, names)
 
 
-def server_id_of(name: str) -> int | None:
-    """Of a server that can be called."""
-    known = _memory.servers().by_name.get(name)
-    return None if known is None or known.is_snapshot else known.id
-
-
-def count_message_bytes(value: object) -> int:
-    """The size of a value in a message, where every character past ASCII is escaped."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
-def _read_servers() -> _Servers:
+def _read_snapshots() -> _Snapshots:
     read_at = time.monotonic()
-    rows = Server.objects.order_by().values_list("name", "pk", "transport")
-    by_name = {name: _Server(pk, transport == Transport.SNAPSHOT) for name, pk, transport in rows}
-    return _Servers(
-        read_at, by_name, frozenset(name for name, server in by_name.items() if server.is_snapshot)
-    )
+    servers = Server.objects.filter(transport=Transport.SNAPSHOT).order_by()
+    return _Snapshots(read_at, frozenset(servers.values_list("name", flat=True)))
 
 
 def _leave_out(offer: Offer, snapshots: frozenset[str]) -> tuple[Offer, Mapping[str, int]]:

@@ -17,7 +17,18 @@ from catalog.models.model_support import ModelSupport
 from catalog.services import derived_state, tools
 from catalog.services.connection_tests import TestResult
 from sessions.models import LoadedTool, SearchEvent, SessionEvent, Snapshot
-from tests.harness.rows import make_change, make_job, make_key, make_run, make_server, make_session
+from tests.harness.rows import (
+    make_call,
+    make_change,
+    make_gateway_client,
+    make_job,
+    make_key,
+    make_lease,
+    make_run,
+    make_server,
+    make_session,
+    make_upstream_state,
+)
 
 # Short, for columns of a hundred characters; `pwned` is what a test listens for.
 MARKUP = "<img src=x onerror=pwned(1)>\"'><script>pwned(2)</script>"
@@ -90,6 +101,7 @@ def fill() -> dict[str, object]:
         "change_id": change.pk,
         "job_id": _make_connection_test().pk,
         **_make_agent(policy, tool),
+        **_make_gateway(server),
         "saved_id": SavedQuery.objects.create(
             policy=policy, query=LONG_MARKUP[:500], expected=[tool.qualified_name]
         ).pk,
@@ -129,6 +141,26 @@ def _make_tools(server: Server) -> Tool:
     Tool.objects.filter(pk=tool.pk).update(keywords=[MARKUP, LONG_MARKUP])
     ToolTag.objects.create(tool=tool, name=MARKUP[:40])
     return tool
+
+
+def _make_gateway(server: Server) -> dict[str, object]:
+    key = make_key(name=MARKUP)
+    make_gateway_client(key=key, name=MARKUP, version=MARKUP, revision=MARKUP[:20])
+    make_upstream_state(server=server, breaker="open", failures=5, error=LONG_MARKUP, refused={MARKUP: 3})
+    call = make_call(
+        key=key,
+        key_name=MARKUP,
+        client=MARKUP,
+        revision=MARKUP[:20],
+        server=MARKUP,
+        tool=MARKUP[:64],
+        outcome="upstream_failed",
+        error=LONG_MARKUP,
+        arguments=LONG_MARKUP,
+        result=LONG_MARKUP,
+    )
+    lease = make_lease(server=server, key=key, protocol_version=MARKUP[:20])
+    return {"call_id": call.pk, "lease_id": str(lease.pk)}
 
 
 def _make_agent(policy: Policy, tool: Tool) -> dict[str, object]:

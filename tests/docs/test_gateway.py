@@ -45,7 +45,7 @@ def test_numbers_are_those_in_force() -> None:
         (limits.KEPT_RESULT_BYTES // 2**20, "at most {} MiB each"),
         (limits.KEPT_RESULTS_OF_A_KEY, "{} a key, in no backup"),
         (limits.GATEWAY_BODY_BYTES // 2**20, "from a server | {} MiB"),
-        (limits.UPSTREAM_MESSAGE_BYTES // 2**20, ", {} MiB |"),
+        (limits.MESSAGE_BYTES // 2**20, ", {} MiB |"),
         (limits.GATEWAY_OPEN_CALLS, "| {} each for a key"),
         (limits.GATEWAY_OPEN_STREAMS, "| {} each for a key"),
         (limits.GATEWAY_PAGE_TOOLS, "every tool, {} to a page"),

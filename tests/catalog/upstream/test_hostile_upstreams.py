@@ -13,7 +13,7 @@ import pytest
 
 from catalog.domain.connection import Connection, FailureCode, Limits, UpstreamFailure
 from catalog.domain.upstream_calls import CallTimedOut
-from catalog.upstream.child_watcher import watch_children_without_threads
+from catalog.upstream.stdio import watch_children_without_threads
 from tests.catalog.upstream.conftest import odd_connection
 from tests.catalog.upstream.leasing import Caller, open_pool, until, upstream_of
 from tests.harness.upstream_fixture import HttpFixture, count_in, run_over_http, stdio_connection

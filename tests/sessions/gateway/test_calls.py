@@ -327,7 +327,8 @@ def test_parameters_that_are_headers_are_sent_so(gateway: RunningGateway, catalo
 def test_parameter_that_is_too_long_for_a_header_is_refused(
     gateway: RunningGateway, catalog: Catalog
 ) -> None:
-    answer = gateway.call(catalog.key, "fixture__region", {"region": "x" * 100_000}, era=MODERN)
+    given = {"name": "fixture__region", "arguments": {"region": "x" * 100_000}}
+    answer = gateway.call(catalog.key, "call_tool", given, era=MODERN)
     assert "arguments.region: is sent as a header" in answer.said
     assert gateway.call(catalog.key, "fixture__echo", {"text": "still there"}).said == "still there"
 

@@ -138,7 +138,7 @@ class TestLeftOut:
         assert sorted(found.by_name) == ["mcp__time__now", "time__now"]
 
     def test_server_that_becomes_a_snapshot_is_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(gateway_offer, "SERVERS_KEPT_SECONDS", -1)
+        monkeypatch.setattr(gateway_offer, "SNAPSHOTS_KEPT_SECONDS", -1)
         server, policy = http_server("time"), make_policy()
         make_tool(server=server, name="now")
         assert offer(policy).by_name

@@ -1,9 +1,11 @@
-"""Stands between a server and the SDK's session, which would start a task for every message."""
+"""What stands between a server's messages and the SDK's session, which would start a task for each."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextvars import Context
 from itertools import count
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import anyio
 from mcp.shared.message import SessionMessage
@@ -11,8 +13,8 @@ from mcp_types import JSONRPCNotification, JSONRPCRequest
 
 from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.upstream.progress import ProgressRelay, read_progress
-from catalog.upstream.watched import Streams, WatchedStream
 
+Streams = AbstractAsyncContextManager[tuple[Any, Any]]  # the SDK gives the pair no public name
 # What a server may ask or tell, and nobody here answers or reads. The session refuses the requests by name.
 REFUSED = {
     "sampling/createMessage": "sampling",
@@ -26,8 +28,65 @@ REFUSED = {
 PING = "ping"
 
 
-class Gate:
-    """Lets answers pass, and few requests. Progress goes to the call that asked for it.
+def _ignore() -> None:
+    """Nobody asked to be told."""
+
+
+class FilteredStream:
+    """A read stream for the SDK's session that gets only the messages that `admit` lets pass.
+
+    `on_end` is called when there will be no more, also where `admit` raises EndOfStream.
+    """
+
+    def __init__(
+        self,
+        incoming: Any,
+        admit: Callable[[SessionMessage | Exception], bool],
+        *,
+        on_end: Callable[[], None] = _ignore,
+    ) -> None:
+        self._incoming = incoming
+        self._admit = admit
+        self._on_end = on_end
+
+    @property
+    def last_context(self) -> Context | None:
+        context: Context | None = getattr(self._incoming, "last_context", None)
+        return context
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            while True:
+                item: SessionMessage | Exception = await self._incoming.receive()
+                if self._admit(item):
+                    return item
+        except (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            self._on_end()
+            raise
+
+    async def aclose(self) -> None:
+        await self._incoming.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class MessageFilter:
+    """For a lease: lets answers pass, and few requests. Progress goes to the call that asked for it.
 
     `on_end` is called once the server can say nothing more: there is no other sign of a lost connection.
     """
@@ -44,9 +103,9 @@ class Gate:
         self.failure: UpstreamFailure | None = None  # why the server was cut off
 
     @asynccontextmanager
-    async def watch(self, streams: Streams) -> AsyncIterator[tuple[Any, Any]]:
+    async def apply(self, streams: Streams) -> AsyncIterator[tuple[Any, Any]]:
         async with streams as (incoming, outgoing):
-            yield WatchedStream(incoming, self.lets_pass, on_end=self._on_end), outgoing
+            yield FilteredStream(incoming, self._lets_pass, on_end=self._on_end), outgoing
 
     def begin_call(self) -> None:
         """A new call: the server may ask anew."""
@@ -61,7 +120,7 @@ class Gate:
     def remove_relay(self, token: int) -> None:
         del self._relays[str(token)]
 
-    def lets_pass(self, item: SessionMessage | Exception) -> bool:
+    def _lets_pass(self, item: SessionMessage | Exception) -> bool:
         """Whether the session should see this message. Raises EndOfStream where the server asks too much."""
         if isinstance(item, Exception):
             return False

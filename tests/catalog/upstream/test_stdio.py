@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from catalog.upstream.child_watcher import watch_children_without_threads
+from catalog.upstream.stdio import watch_children_without_threads
 
 
 @pytest.fixture(autouse=True)
