@@ -15,7 +15,7 @@ STREAMS = 4096
 FILES_A_STREAM = 4
 FILES = STREAMS * FILES_A_STREAM
 # A stream would keep its process from stopping. The supervisor waits for five seconds, then kills.
-STOP_WITHIN_SECONDS = 4
+STOP_WITHIN_SECONDS = 3
 
 
 def main() -> None:

@@ -35,6 +35,7 @@ def hostile(request: Any, http_fixture: HttpFixture) -> tuple[Connection, str]:
     return connection, "legacy" if request.param == "http-legacy" else "auto"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["endless_progress", "flood", "silent", "big"])
 async def test_a_hostile_server_delays_no_other_call(tool: str, hostile: tuple[Connection, str]) -> None:
     connection, era = hostile
