@@ -8,7 +8,6 @@ from typing import Any
 
 from django.utils import timezone
 from mcp.server.context import ServerRequestContext
-from mcp_types import CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from catalog.access.key_uses import keep_printable
@@ -17,8 +16,7 @@ from sessions.gateway.callers import Caller
 from sessions.models.gateway import MAX_NAME_CHARS
 from sessions.services import calls
 
-# In the scope of a request.
-CALLER, AHEAD = "toolsearch.caller", "toolsearch.answer"
+CALLER = "toolsearch.caller"  # in the scope of a request
 # For what the SDK asks before it hands out the request: set while a request is served.
 present_caller: ContextVar[Caller] = ContextVar("present_caller")
 # What a server may ask in its result, which is passed on as it is.
@@ -48,13 +46,6 @@ def caller_of(context: Context) -> Caller:
     caller = context.request.scope[CALLER]
     assert isinstance(caller, Caller)
     return caller
-
-
-def answered_ahead(context: Context) -> dict[str, Any] | None:
-    """The answer to a search that was made together with the key's check, one job for both."""
-    assert context.request is not None
-    found: dict[str, Any] | None = context.request.scope.get(AHEAD)
-    return found
 
 
 def find_header_schema(name: str) -> dict[str, Any] | None:
@@ -87,13 +78,11 @@ def read_client(context: Context) -> ClientSeen:
     )
 
 
-def read_sender(caller: Caller, meta: Mapping[str, Any]) -> ClientSeen:
-    """The client by a message of the newest revision alone, as far as a search has to know it."""
-    info = meta.get(CLIENT_INFO_META_KEY)
+def name_client(caller: Caller, revision: str, info: Mapping[str, Any] | None) -> ClientSeen:
+    """The client of a message of the newest revision by what it says of itself, where it cannot be asked."""
     name, _, version = caller.user_agent.partition("/")
     if info is not None:
-        name, version = str(info["name"]), str(info["version"])
-    revision = str(meta[PROTOCOL_VERSION_META_KEY])
+        name, version = info["name"], info["version"]
     return ClientSeen(_tidy(name), _tidy(version), revision, is_modern=True, answers=frozenset())
 
 

@@ -16,7 +16,7 @@ from sessions.gateway.answers import JsonObject, answer_text
 from sessions.gateway.arguments import read_arguments
 from sessions.gateway.callers import Caller
 from sessions.gateway.calling import Calls, unknown_tool
-from sessions.gateway.clients import Context, answered_ahead, caller_of, note_client, read_client
+from sessions.gateway.clients import Context, caller_of, note_client, read_client
 from sessions.gateway.recording import CallReport
 from sessions.gateway.results import read_on
 from sessions.gateway.threads import Threads
@@ -81,8 +81,6 @@ class ToolHandlers:
                 case Via.CALL_TOOL | Via.CALL_READ_TOOL:
                     return await self._call_named(context, Via(name), arguments)
                 case _ if name == caller.offer.search_name:
-                    if (ahead := answered_ahead(context)) is not None:
-                        return ahead
                     return await self._threads.run(searching.search, caller, client, arguments)
                 case _ if name == DESCRIBE_TOOLS:
                     return await self._threads.run(searching.describe, caller, arguments)

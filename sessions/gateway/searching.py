@@ -19,10 +19,11 @@ from catalog.domain.limits import (
 from catalog.domain.prompt import first_sentence
 from catalog.domain.query import Keywords, Query, Select, name_forms
 from catalog.domain.sizes import CHARS_PER_TOKEN, compact_json, count_message_bytes
+from catalog.domain.values import is_storable
 from sessions.domain import messages
 from sessions.gateway.answers import JsonObject, answer_json
 from sessions.gateway.callers import Caller
-from sessions.gateway.clients import ClientSeen, read_sender
+from sessions.gateway.clients import ClientSeen
 from sessions.models import SearchEventOutcome
 from sessions.offers.gateway_offer import GatewayOffer
 from sessions.offers.tool_lists import ResolvedTools
@@ -47,32 +48,20 @@ def read_search(arguments: Mapping[str, Any]) -> SearchCall:
 
 
 def search(caller: Caller, client: ClientSeen, arguments: Mapping[str, Any]) -> JsonObject:
-    """The answer, with the search recorded. Raises InvalidInput for what cannot be run."""
+    """The result, with the search recorded. Raises InvalidInput for what cannot be run."""
+    return answer_json(search_text(caller, client, arguments))
+
+
+def search_text(caller: Caller, client: ClientSeen, arguments: Mapping[str, Any]) -> str:
+    """What is found, as JSON; the search is recorded. Raises InvalidInput for what cannot be run."""
     started = time.perf_counter()
-    found, result = answer(caller, read_search(arguments))
-    _record(caller, client, result, took_seconds=time.perf_counter() - started)
-    return found
-
-
-def search_ahead(caller: Caller, message: bytes) -> JsonObject | None:
-    """The answer to a message of the newest revision, if it is a search that can be run."""
-    try:
-        read = json.loads(message)
-        params = read["params"]
-        if read["method"] != "tools/call" or params["name"] != caller.offer.search_name:
-            return None
-        return search(caller, read_sender(caller, params["_meta"]), params.get("arguments") or {})
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, InvalidInput):
-        return None  # whoever handles the message says what is wrong with it
-
-
-def answer(caller: Caller, call: SearchCall) -> tuple[JsonObject, SearchResult]:
-    """The answer, and the result for the record. Raises InvalidInput for a query that cannot be run."""
-    offer = caller.offer
+    call, offer = read_search(arguments), caller.offer
     query = _use_qualified_names(offer, parse_call(call))
     resolved = ResolvedTools(offer.offer)
     result = answer_search(resolved, query, call, catalog_version=caller.catalog_version)
-    return answer_json(_write(offer, result)), result
+    text = _write(offer, result)
+    _record(caller, client, result, took_seconds=time.perf_counter() - started)
+    return text
 
 
 def describe(caller: Caller, arguments: Mapping[str, Any]) -> JsonObject:
@@ -106,6 +95,8 @@ def _read_text(arguments: Mapping[str, Any], name: str) -> str | None:
     value = arguments.get(name)
     if value is not None and not isinstance(value, str):
         raise InvalidInput.at(name, "must be text")
+    if value is not None and not is_storable(value):
+        raise InvalidInput.at(name, "must have no NUL and no half of a character")
     return value
 
 

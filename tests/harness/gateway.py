@@ -120,9 +120,10 @@ class RunningGateway:
         return self.gateway._pool.snapshot()
 
     def send(self, method: str = "POST", *, key: str = "", url: str = ADDRESS, **options: Any) -> Answer:
-        """One request as it is."""
+        """One request as it is; `more_headers` are sent beside others of their names."""
         headers = {**_headers(key), **options.pop("headers", {})}
-        return self.portal.call(partial(self._send, method, url, headers=headers, **options))
+        sent = [*headers.items(), *options.pop("more_headers", ())]
+        return self.portal.call(partial(self._send, method, url, headers=sent, **options))
 
     def ask(self, key: str, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> Answer:
         """One message: `era`, `meta`, `query`, `agent` (User-Agent), `capabilities` and `headers`."""
