@@ -9,13 +9,16 @@ from typing import Any
 from django.db import connection
 
 from catalog.domain.choices import Transport
+from catalog.domain.connection import Connection
 from catalog.domain.definitions import is_read_only
 from catalog.domain.policy import Policy
 from catalog.domain.upstream_calls import Upstream
 from catalog.models import Server, Tool
+from catalog.process_memory import remember
 from catalog.services import connections, refresh
 
 _SERVER_FIELDS = ("id", "name", "transport", "command", "url", "sealed", "keeps_no_state")
+SETTINGS_KEPT = 500
 _ANY_ID = 2**62  # stands for the id in the statement
 
 
@@ -69,19 +72,31 @@ def find_upstream(server_id: int) -> Upstream | None:
 
 
 def read_upstream(server: Server) -> Upstream:
-    address = connections.read_connection(server)
+    address, credential = _open_settings(
+        server.pk, server.transport, server.command, server.url, server.sealed
+    )
     return Upstream(
         server_id=server.pk,
         name=server.name,
         connection=address,
-        credential=_digest(server),
+        credential=credential,
         limits=refresh.limits_of(address),
         rules=refresh.read_rules(),
         keeps_no_state=bool(server.keeps_no_state),
     )
 
 
-def _digest(server: Server) -> str:
-    """Of the settings as they are stored: what is sealed anew counts as changed."""
-    parts = "\0".join((server.transport, server.command, server.url, server.sealed))
-    return hashlib.sha256(parts.encode()).hexdigest()
+@lru_cache(maxsize=SETTINGS_KEPT)
+def _open_settings(
+    server_id: int, transport: str, command: str, url: str, sealed: str
+) -> tuple[Connection, str]:
+    """The connection, and a digest of it as it is stored: what is sealed anew counts as changed.
+
+    Kept, because unsealing takes longer than reading the row.
+    """
+    server = Server(id=server_id, transport=transport, command=command, url=url, sealed=sealed)
+    stored = "\0".join((transport, command, url, sealed))
+    return connections.read_connection(server), hashlib.sha256(stored.encode()).hexdigest()
+
+
+remember("settings of servers that were called", _open_settings.cache_clear)

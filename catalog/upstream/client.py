@@ -23,14 +23,13 @@ from catalog.domain.connection import (
     UpstreamFailure,
     resolve,
 )
-from catalog.domain.references import names_of
 from catalog.upstream.definitions import mask_and_judge
 from catalog.upstream.failures import Link, explain_failure, explain_timeout
 from catalog.upstream.features import Listed, judge_features
 from catalog.upstream.guard import Resolver, resolve_host
 from catalog.upstream.http import HttpLink
 from catalog.upstream.launch import prepare_launch
-from catalog.upstream.masking import present, secrets_in_texts, secrets_of
+from catalog.upstream.masking import present, secrets_in_texts, secrets_when_resolved
 from catalog.upstream.pages import METHODS, AskPage, PageSieve, read_pages
 from catalog.upstream.stdio import StdioLink
 
@@ -71,8 +70,7 @@ def list_tools(
     resolved = resolve(connection, environment, rules.references)
     connect = partial(make_link, resolved, limits, rules, environment, resolver)
     outcome, stderr = asyncio.run(_ask(resolved.transport, connect, limits))
-    referred = {name: environment.get(name, "") for name in names_of(connection)}
-    tidy = partial(present, secrets=secrets_of(resolved, referred))
+    tidy = partial(present, secrets=secrets_when_resolved(connection, resolved, environment))
     tail = tidy(stderr).encode()[-limits.stderr_tail_bytes :].decode(errors="ignore")
     if isinstance(outcome, UpstreamFailure):
         raise UpstreamFailure(outcome.code, tidy(outcome.message)[:LONGEST_MESSAGE], stderr_tail=tail)

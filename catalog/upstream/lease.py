@@ -19,7 +19,6 @@ from mcp_types import INVALID_REQUEST, ErrorData
 
 from catalog.domain.choices import Transport
 from catalog.domain.connection import FailureCode, JsonObject, UpstreamFailure, resolve
-from catalog.domain.references import names_of
 from catalog.domain.upstream_calls import (
     Era,
     LeaseHolder,
@@ -35,7 +34,7 @@ from catalog.upstream.exchange import Exchange
 from catalog.upstream.failures import explain_call, explain_failure, explain_timeout
 from catalog.upstream.guard import Resolver
 from catalog.upstream.http import HttpLink
-from catalog.upstream.masking import mask_within, present, secrets_of
+from catalog.upstream.masking import mask_within, present, secrets_when_resolved
 from catalog.upstream.message_filter import MessageFilter
 from catalog.upstream.stdio import StdioLink
 
@@ -90,9 +89,7 @@ class Lease:
             max_bytes_per_second=pool.limits.bytes_per_second,
         )
         self._connection = resolve(upstream.connection, pool.environment, upstream.rules.references)
-        names = names_of(upstream.connection)
-        referred = {name: pool.environment.get(name, "") for name in names}
-        self._secrets = secrets_of(self._connection, referred)
+        self._secrets = secrets_when_resolved(upstream.connection, self._connection, pool.environment)
         self._opened_at = self._last_used_at = datetime.now(UTC)
         self._ready = asyncio.Event()
         self._leave = asyncio.Event()

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, unquote, unquote_plus, urlsplit
 from catalog.domain.connection import Connection
 from catalog.domain.dialects.secrets import hide_args, is_sensitive_name
 from catalog.domain.marking.mark import MASK
+from catalog.domain.references import names_of
 
 SHORTEST_SECRET = 4
 # What a server says of itself is prose, where a short value is more often a word than a secret.
@@ -64,6 +65,14 @@ def secrets_of(connection: Connection, referred: Mapping[str, str] | None = None
         found.update(_secrets_of_setting(name, value))
     kept = (value for value in found if len(value) >= SHORTEST_SECRET and value.lower() not in COMMON_WORDS)
     return tuple(sorted(kept, key=lambda value: (-len(value), value)))
+
+
+def secrets_when_resolved(
+    connection: Connection, resolved: Connection, environment: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The secrets of settings whose references have been resolved, the variables' own values among them."""
+    referred = {name: environment.get(name, "") for name in names_of(connection)}
+    return secrets_of(resolved, referred)
 
 
 def secrets_in_texts(connection: Connection) -> tuple[str, ...]:

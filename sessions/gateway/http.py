@@ -1,11 +1,11 @@
 """HTTP around MCP: what is read of a request, and the answers that are no messages."""
 
+import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import anyio
 from django.db import DatabaseError, InterfaceError
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -24,16 +24,18 @@ logger = logging.getLogger(__name__)
 async def read_body(receive: Receive, seconds: float) -> bytes | Reply | None:
     """The whole body, or what is answered in its place; None where the client left."""
     body = bytearray()
-    with anyio.move_on_after(seconds):
-        while len(body) <= GATEWAY_BODY_BYTES:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            body += message.get("body", b"")
-            if not message.get("more_body", False):
-                return bytes(body) if len(body) <= GATEWAY_BODY_BYTES else TOO_LARGE
-        return TOO_LARGE
-    return problem(408, "Too slow", "The body did not come in time.")
+    try:
+        async with asyncio.timeout(seconds):
+            while len(body) <= GATEWAY_BODY_BYTES:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                body += message.get("body", b"")
+                if not message.get("more_body", False):
+                    return bytes(body) if len(body) <= GATEWAY_BODY_BYTES else TOO_LARGE
+            return TOO_LARGE
+    except TimeoutError:
+        return problem(408, "Too slow", "The body did not come in time.")
 
 
 class ReplayedBody:

@@ -12,10 +12,9 @@ from django.utils import timezone
 
 from catalog.domain.connection import UpstreamFailure, resolve
 from catalog.domain.policy import RecordCalls
-from catalog.domain.references import names_of
 from catalog.domain.sizes import count_message_bytes
 from catalog.domain.upstream_calls import Upstream
-from catalog.upstream.masking import secrets_of
+from catalog.upstream.masking import secrets_when_resolved
 from sessions.gateway.callers import Caller
 from sessions.gateway.clients import ClientSeen
 from sessions.models import CallOutcome, Via
@@ -55,12 +54,11 @@ class CallReport:
 def find_secrets(upstream: Upstream) -> tuple[str, ...]:
     """What may be in no record of a call of this server."""
     connection, environment = upstream.connection, os.environ
-    referred = {name: environment.get(name, "") for name in names_of(connection)}
     try:
         resolved = resolve(connection, environment, upstream.rules.references)
     except UpstreamFailure:  # and so it is not called either
         resolved = connection
-    return secrets_of(resolved, referred)
+    return secrets_when_resolved(connection, resolved, environment)
 
 
 def describe_call(report: CallReport, ended: float) -> calls.PendingCall:

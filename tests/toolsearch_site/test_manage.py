@@ -58,7 +58,12 @@ def test_pure_command_needs_no_data_folder() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [("decide", "-"), ("makemigrations", "--check", "--dry-run"), ("check",), ("migrate", "--check")],
+    [
+        ("decide", "-"),
+        ("migrate", "--check"),
+        pytest.param(("makemigrations", "--check", "--dry-run"), marks=pytest.mark.slow),
+        pytest.param(("check",), marks=pytest.mark.slow),
+    ],
     ids=lambda command: command[0],
 )
 def test_command_that_stores_nothing_writes_nothing(tmp_path: Path, command: tuple[str, ...]) -> None:
@@ -129,14 +134,10 @@ def test_keys_are_made_by_the_first_command_that_needs_them(migrated: Path) -> N
     "command",
     [
         ("up", "--port", "1"),
-        ("import_config", "-"),
-        ("refresh", "a", "--wait"),
-        ("rotate_secrets",),
-        (
-            "shell",
-            "--command",
-            "import warnings; warnings.simplefilter('ignore'); import toolsearch_site.wsgi",
-        ),
+        pytest.param(("import_config", "-"), marks=pytest.mark.slow),
+        pytest.param(("refresh", "a", "--wait"), marks=pytest.mark.slow),
+        pytest.param(("rotate_secrets",), marks=pytest.mark.slow),
+        pytest.param(("shell", "--command", WEB_PROCESS), marks=pytest.mark.slow),
     ],
     ids=lambda command: command[0],
 )

@@ -37,6 +37,7 @@ def announcement(instance: Instance) -> str:
 
 
 class TestStart:
+    @pytest.mark.slow
     def test_is_announced_once_it_answers_and_stops_with_connections_open(self, tmp_path: Path) -> None:
         with (
             running_gateway(prepared(tmp_path), "--no-demo") as instance,
@@ -53,6 +54,7 @@ class TestStart:
             assert processes_of(tmp_path) == []
         assert "Traceback" not in instance.output
 
+    @pytest.mark.slow
     def test_left_out_needs_no_port(self, tmp_path: Path, taken_port: int) -> None:
         options = ("--no-demo", "--gateway-port", str(taken_port))
         with running_instance(prepared(tmp_path), *options) as instance:

@@ -211,6 +211,7 @@ def restored(world: World, places: MakePlace, tmp_path_factory: pytest.TempPathF
     return [there, back]
 
 
+@pytest.mark.slow
 def test_every_table_is_equal_to_the_moment_the_backup_began(world: World, restored: list[Place]) -> None:
     """Taken while another thread wrote: half a write would show as a server without its change."""
     assert {label for label, rows in world.before.items() if rows} >= FILLED
