@@ -7,7 +7,7 @@ from mcp import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from catalog.domain.connection import UpstreamFailure
-from catalog.domain.limits import GATEWAY_CONTENT_BYTES, GATEWAY_MESSAGE_BYTES, GATEWAY_PAGE_TOOLS
+from catalog.domain.limits import GATEWAY_CONTENT_BYTES, GATEWAY_MESSAGE_BYTES, GATEWAY_PAGE_ENTRIES
 from catalog.domain.sizes import count_message_bytes
 from catalog.domain.upstream_calls import CallTimedOut, Upstream, UpstreamError
 from catalog.sealing import SealBroken
@@ -145,7 +145,7 @@ def _find_reference(features: Features, reference: Mapping[str, Any]) -> tuple[i
 
 def _page(name: str, entries: Sequence[JsonObject], cursor: str | None) -> JsonObject:
     start = _read_cursor(cursor, len(entries)) if cursor else 0
-    end = start + _count_fitting(entries[start : start + GATEWAY_PAGE_TOOLS])
+    end = start + _count_fitting(entries[start : start + GATEWAY_PAGE_ENTRIES])
     page: JsonObject = {name: list(entries[start:end]), "resultType": "complete"}
     return {**page, "nextCursor": str(end)} if end < len(entries) else page
 

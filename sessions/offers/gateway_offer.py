@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from catalog.domain.choices import Exposure, Kind, Transport
 from catalog.domain.errors import InvalidInput
-from catalog.domain.limits import GATEWAY_CONTENT_BYTES, GATEWAY_PAGE_TOOLS
+from catalog.domain.limits import GATEWAY_CONTENT_BYTES, GATEWAY_PAGE_ENTRIES
 from catalog.domain.names import ToolId
 from catalog.domain.sizes import count_message_bytes, measure_definition, tokens_of
 from catalog.models import Server
@@ -75,6 +75,10 @@ class GatewayOffer:
         """Whether every tool is listed: in native exposure, and where nothing is deferred."""
         return self.exposure is Exposure.NATIVE or not self.offer.is_active
 
+    def lists(self, tool: GatewayTool) -> bool:
+        """Whether a tool is listed; the others are found."""
+        return self.lists_all or not tool.offered.is_deferred
+
     @cached_property
     def own_names(self) -> frozenset[str]:
         return frozenset((*FIXED_NAMES, self.search_name))
@@ -99,7 +103,7 @@ class GatewayOffer:
     @cached_property
     def listed(self) -> tuple[GatewayTool, ...]:
         """The servers' tools that are listed, in order."""
-        return tuple(tool for tool in self.tools if self.lists_all or not tool.offered.is_deferred)
+        return tuple(filter(self.lists, self.tools))
 
     @cached_property
     def listed_tokens(self) -> int:
@@ -118,7 +122,7 @@ class GatewayOffer:
         own = self.own_tools if after is None else []
         waiting = (tool for tool in self.listed if after is None or tool.offered.name > after)
         page, last, left_bytes = list(own), "", GATEWAY_CONTENT_BYTES - count_message_bytes(own)
-        most = GATEWAY_PAGE_TOOLS if self.lists_all else GATEWAY_PAGE_TOOLS + len(own)
+        most = GATEWAY_PAGE_ENTRIES if self.lists_all else GATEWAY_PAGE_ENTRIES + len(own)
         for tool in waiting:
             entry = self.describe(tool)
             left_bytes -= count_message_bytes(entry)

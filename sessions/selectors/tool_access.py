@@ -119,7 +119,7 @@ def _deny(code: AccessCode, text: str, fix: str = "", fix_url: str = "") -> Acce
 
 
 def _allow(policy: Policy, tool: Tool, offer: GatewayOffer, offered: GatewayTool) -> Access:
-    is_listed = offer.lists_all or not offered.offered.is_deferred
+    is_listed = offer.lists(offered)
     how = "It is listed" if is_listed else "It is found by search"
     reads = is_read_only(tool.read_only, tool.annotations)
     also = "takes it too, since it only reads" if reads else "refuses it, since it may change things"

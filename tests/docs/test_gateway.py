@@ -48,7 +48,7 @@ def test_numbers_are_those_in_force() -> None:
         (limits.MESSAGE_BYTES // 2**20, ", {} MiB |"),
         (limits.GATEWAY_OPEN_CALLS, "| {} each for a key"),
         (limits.GATEWAY_OPEN_STREAMS, "| {} each for a key"),
-        (limits.GATEWAY_PAGE_TOOLS, "every tool, {} to a page"),
+        (limits.GATEWAY_PAGE_ENTRIES, "every tool, {} to a page"),
         (limits.GATEWAY_DESCRIBED_NAMES, "definitions of up to {} tools"),
         (MAX_CHARS, "at most {} characters"),
         (pool.per_key, "in one process {} for a key"),

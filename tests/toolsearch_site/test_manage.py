@@ -151,6 +151,7 @@ def test_lost_encryption_key_stops_what_seals_or_opens(migrated: Path, command: 
     assert not key.exists()
 
 
+@pytest.mark.slow
 def test_lost_encryption_key_stops_a_worker_and_a_scheduler(migrated: Path) -> None:
     assert manage("import_config", "-", data=migrated, given=SECRET_CONFIG).returncode == 0
     (migrated / "encryption.key").unlink()
@@ -170,6 +171,7 @@ def test_lost_encryption_key_stops_a_worker_and_a_scheduler(migrated: Path) -> N
         assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_lost_encryption_key_does_not_stop_a_backup(migrated: Path) -> None:
     assert manage("import_config", "-", data=migrated, given=SECRET_CONFIG).returncode == 0
     (migrated / "encryption.key").unlink()

@@ -126,6 +126,7 @@ def test_connection_is_tested_by_rest_and_nothing_is_added(instance: Instance) -
 
 
 class TestChangingServer:
+    @pytest.mark.slow
     def test_tool_changes_goes_and_comes_back_with_its_settings(
         self, instance: Instance, tmp_path: Path
     ) -> None:

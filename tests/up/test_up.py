@@ -48,6 +48,7 @@ print(*jobs.values_list("state", "attempts"), *tools.values_list("name"),
 
 
 class TestStart:
+    @pytest.mark.slow
     def test_first_start_leaves_no_trace_and_the_second_finds_its_data(self, tmp_path: Path) -> None:
         with running_instance(tmp_path) as first:
             first.wait_until_healthy()

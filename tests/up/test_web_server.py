@@ -121,6 +121,7 @@ class TestBody:
         for connection in slow:
             assert read_to_end(connection).startswith(b"HTTP/1.1 408 ")
 
+    @pytest.mark.slow
     def test_that_comes_byte_by_byte_is_given_up_too(
         self, instance: Instance, agent: RestClient, connect: Callable[..., socket.socket]
     ) -> None:

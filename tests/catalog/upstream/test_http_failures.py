@@ -89,7 +89,11 @@ def test_what_is_no_mcp_server_is_told_so(web: Web, path: str, words: str) -> No
 
 @pytest.mark.parametrize(
     ("path", "transport"),
-    [("endless", Transport.HTTP), ("endless_events", Transport.HTTP), ("endless_events", Transport.SSE)],
+    [
+        ("endless", Transport.HTTP),
+        ("endless_events", Transport.HTTP),
+        pytest.param("endless_events", Transport.SSE, marks=pytest.mark.slow),  # its client looks at the end
+    ],
 )
 def test_an_endless_answer_is_cut_off(web: Web, path: str, transport: Transport) -> None:
     """By size, whatever the time: the limit on time is there for a client that looks only when it is over."""

@@ -77,7 +77,7 @@ class TestExposure:
         assert names_in(admin.read(f"{PATH}?names=own"))[-1] == "tool_0"
 
     def test_pages_follow_each_other(self, admin: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(gateway_offer, "GATEWAY_PAGE_TOOLS", 4)
+        monkeypatch.setattr(gateway_offer, "GATEWAY_PAGE_ENTRIES", 4)
         first = admin.read(f"{PATH}?expose=native")
         second = admin.read(f"{PATH}?expose=native&cursor={first['nextCursor']}")
         assert names_in(first) == ["read_result", *(f"notes__tool_{n}" for n in range(3))]

@@ -18,7 +18,7 @@ VIEWS = [(exposure, names) for exposure in Exposure for names in NameStyle]
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the version by which the gateway of the tests names itself."""
-    monkeypatch.setattr("sessions.offers.gateway_offer.GATEWAY_PAGE_TOOLS", 10)
+    monkeypatch.setattr("sessions.offers.gateway_offer.GATEWAY_PAGE_ENTRIES", 10)
     monkeypatch.setattr("sessions.selectors.gateway_lists.metadata.version", lambda name: "1")
 
 

@@ -87,7 +87,7 @@ class TestNothingOfTheOther:
         era: str,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        monkeypatch.setattr("sessions.offers.gateway_offer.GATEWAY_PAGE_TOOLS", 2)
+        monkeypatch.setattr("sessions.offers.gateway_offer.GATEWAY_PAGE_ENTRIES", 2)
         for mine, other in ours(sides):
             query = "?expose=native"
             cursor = gateway.ask(mine.key, "tools/list", era=era, query=query).result["nextCursor"]

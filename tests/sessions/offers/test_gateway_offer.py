@@ -49,7 +49,7 @@ class TestSearchExposure:
     def test_as_many_loaded_tools_as_a_page_may_have_are_on_one(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(gateway_offer, "GATEWAY_PAGE_TOOLS", 2)
+        monkeypatch.setattr(gateway_offer, "GATEWAY_PAGE_ENTRIES", 2)
         server = http_server("time")
         for name in ("now", "then", "zones"):
             make_tool(server=server, name=name)
@@ -89,7 +89,7 @@ class TestNativeExposure:
         }
 
     def test_pages_hold_every_tool_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(gateway_offer, "GATEWAY_PAGE_TOOLS", 2)
+        monkeypatch.setattr(gateway_offer, "GATEWAY_PAGE_ENTRIES", 2)
         server = http_server("time")
         for number in range(5):
             make_tool(server=server, name=f"t{number}")

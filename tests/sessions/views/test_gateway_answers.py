@@ -104,7 +104,7 @@ class TestPage:
 
 class TestFile:
     def test_has_every_page_as_one_list(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(gateway_offer, "GATEWAY_PAGE_TOOLS", 1)
+        monkeypatch.setattr(gateway_offer, "GATEWAY_PAGE_ENTRIES", 1)
         answer = signed_in(Role.VIEWER).get(f"{FILE}&expose=native")
         whole = answer.json()
         assert [tool["name"] for tool in whole["tools"]] == [

@@ -166,6 +166,7 @@ def test_rows_of_the_first_version_are_kept_and_served_and_its_code_goes_on() ->
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.slow
 def test_keys_move_to_the_catalog_and_their_table_stays_as_it_is() -> None:
     """There and back: rows, columns, constraints, indexes and the sequence are the same to the letter."""
     try:
@@ -195,6 +196,7 @@ def test_keys_move_to_the_catalog_and_their_table_stays_as_it_is() -> None:
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.slow
 def test_permissions_on_keys_follow_them() -> None:
     """A backup names them in words, which an instance that was made later has to know."""
     try:
