@@ -248,11 +248,15 @@ def _check_headers(schema: str, arguments: Mapping[str, Any]) -> None:
 
 
 def _write_params(context: Context, target: CallTarget, arguments: Mapping[str, Any]) -> JsonObject:
-    given = context.params or {}
-    params: JsonObject = {"name": target.tool, "arguments": dict(arguments)}
-    params |= {name: given[name] for name in ("inputResponses", "requestState") if name in given}
+    params: JsonObject = {"name": target.tool, "arguments": dict(arguments), **read_input(context)}
     meta = read_meta(context)
     return {**params, "_meta": meta} if meta else params
+
+
+def read_input(context: Context) -> JsonObject:
+    """What the client sends for a server that asked for more input: passed on as it is."""
+    given = context.params or {}
+    return {name: given[name] for name in ("inputResponses", "requestState") if name in given}
 
 
 def read_meta(context: Context) -> JsonObject:

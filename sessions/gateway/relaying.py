@@ -15,7 +15,7 @@ from catalog.services.call_targets import find_upstream
 from catalog.upstream.leases import LeasePool
 from sessions.domain.resource_addresses import encode_odd_characters, read_address, write_address
 from sessions.gateway.answers import JsonObject, pass_error
-from sessions.gateway.calling import NoteRefused, read_meta
+from sessions.gateway.calling import NoteRefused, read_input, read_meta
 from sessions.gateway.clients import Context, caller_of, read_client
 from sessions.gateway.open_calls import OpenCalls
 from sessions.gateway.results import is_unfinished, move_links, without_server_info
@@ -87,8 +87,7 @@ class Relay:
     async def _ask(self, context: Context, server_id: int, method: str, params: JsonObject) -> JsonObject:
         caller, client = caller_of(context), read_client(context)
         upstream = await self._threads.run(_find_upstream, server_id)
-        given = context.params or {}
-        params |= {name: given[name] for name in ("inputResponses", "requestState") if name in given}
+        params |= read_input(context)
         if meta := read_meta(context):
             params["_meta"] = meta
         try:

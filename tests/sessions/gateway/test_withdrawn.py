@@ -4,10 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.utils import timezone
 
 from catalog.access.actors import COMMAND_LINE
-from catalog.models import Server, Tool
+from catalog.models import ApiKey, Server, Tool
 from catalog.services import keys, servers, tools
+from sessions.gateway.housekeeping import ROUND_SECONDS
 from tests.harness.gateway import ERAS, RunningGateway, wait_until
 from tests.harness.upstream_fixture import NAMES, count_in
 from tests.sessions.gateway.catalog import (
@@ -21,8 +23,6 @@ from tests.sessions.gateway.catalog import (
 )
 
 pytestmark = ON_THREADS
-
-IN_TIME = 2.0
 
 
 def hide(catalog: Catalog) -> None:
@@ -122,7 +122,19 @@ def test_visible_that_takes_every_tool_shows_resources(gateway: RunningGateway, 
     assert gateway.ask(catalog.key, "resources/list").result["resources"]
 
 
-class TestRevokedKeys:
+def revoke(key: ApiKey) -> None:
+    keys.revoke_key(key=key, actor=COMMAND_LINE)
+
+
+def expire(key: ApiKey) -> None:
+    ApiKey.objects.filter(pk=key.pk).update(expires_at=timezone.now())
+
+
+def test_keys_are_looked_at_each_second() -> None:
+    assert ROUND_SECONDS <= 1
+
+
+class TestKeysThatEnd:
     @pytest.mark.parametrize("era", ERAS)
     def test_open_call_ends(
         self, gateway: RunningGateway, catalog: Catalog, upstream_log: Path, era: str
@@ -133,7 +145,7 @@ class TestRevokedKeys:
         with gateway.begin(text, "tools/call", params, era=era) as pending:
             wait_until(lambda: count_in(upstream_log, "started silent") > started)
             keys.revoke_key(key=key, actor=COMMAND_LINE)
-            wait_until(lambda: pending.is_done, seconds=IN_TIME)
+            wait_until(lambda: pending.is_done)
             answer = pending.wait()
         assert not answer.messages or "result" not in answer.messages[-1]
         wait_until(lambda: count_in(upstream_log, "cancelled") > cancelled)
@@ -141,12 +153,15 @@ class TestRevokedKeys:
         [call] = [call for call in recorded_calls() if call.key_id == key.pk]
         assert call.outcome == "cancelled"
 
-    def test_listening_ends(self, gateway: RunningGateway, catalog: Catalog) -> None:
+    @pytest.mark.parametrize("end", [revoke, expire])
+    def test_listening_ends(
+        self, gateway: RunningGateway, catalog: Catalog, end: Callable[[ApiKey], None]
+    ) -> None:
         key, text = make_key(catalog.policy)
         params = {"notifications": {"toolsListChanged": True}}
         with gateway.listen(text, params) as heard, gateway.listen(catalog.key, params) as other:
-            keys.revoke_key(key=key, actor=COMMAND_LINE)
-            wait_until(lambda: heard.is_over, seconds=IN_TIME)
+            end(key)
+            wait_until(lambda: heard.is_over)
             assert not other.is_over
 
     def test_connections_are_closed(self, gateway: RunningGateway, catalog: Catalog) -> None:
