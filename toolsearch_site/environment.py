@@ -64,6 +64,8 @@ class Environment:
     port: int
     gateway_port: int | None
     gateway_url: str | None
+    public_url: str | None
+    client_document: bool
     stdio_enabled: bool | None
     stdio_commands: frozenset[str] | None
     references: tuple[str, ...] | None
@@ -118,6 +120,8 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
         port=_read_number(variables, "PORT", default=8000, most=65535, what="port number"),
         gateway_port=_read_optional_port(variables, "TOOLSEARCH_GATEWAY_PORT"),
         gateway_url=_read_url(variables, "TOOLSEARCH_GATEWAY_URL", ("https", "http")),
+        public_url=_read_public_url(variables),
+        client_document=_read_flag(variables, "TOOLSEARCH_CLIENT_DOCUMENT", default=True),
         stdio_enabled=stdio_enabled,
         stdio_commands=stdio_commands,
         references=_read_references(variables),
@@ -234,6 +238,18 @@ def _read_url(variables: Mapping[str, str], name: str, schemes: tuple[str, ...])
         host = parts.netloc.rpartition("@")[2]
         return parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}").geturl()
     return text
+
+
+def _read_public_url(variables: Mapping[str, str]) -> str | None:
+    """Where browsers reach the console, without a path: `https://tools.example.com`."""
+    name = "TOOLSEARCH_PUBLIC_URL"
+    url = _read_url(variables, name, ("https", "http"))
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    if parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc:
+        raise BadSetting(name, "is more than scheme, host and port; use https://tools.example.com")
+    return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
 def _split_url(name: str, text: str, schemes: tuple[str, ...]) -> SplitResult:

@@ -358,5 +358,13 @@ NODES_KEEP_OWN_INDEX = not EMBEDDED
 GATEWAY_PORT = ENVIRONMENT.gateway_port or ENVIRONMENT.port + 1
 # Where people's MCP clients find it; None: on the host that a page was asked of, at that port, under `/mcp`.
 GATEWAY_URL = ENVIRONMENT.gateway_url
+# Where browsers reach the console; None: only on this machine, at whatever host the browser names.
+PUBLIC_URL = ENVIRONMENT.public_url
+# Where providers send a browser back to, and where they read what this console is as a client. The second
+# address is the client's id: it never changes.
+SIGN_IN_CALLBACK = "/oauth/callback"
+CLIENT_DOCUMENT_PATH = "/oauth/client.json"
+# Whether providers may be told to read it: they have to reach this console from where they are.
+CLIENT_DOCUMENT_OFFERED = ENVIRONMENT.client_document and (PUBLIC_URL or "").startswith("https://")
 METRICS_TOKEN = ENVIRONMENT.metrics_token
 METRICS_FOLDER = DATA_FOLDER / "metrics"

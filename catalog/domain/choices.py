@@ -119,3 +119,20 @@ class Reason(StrEnum):
     UNDER_THRESHOLD = "under_threshold"
     UNCERTAIN = "uncertain"
     DISCOVERED = "discovered"
+
+
+class AuthKind(StrEnum):
+    """How this service proves to a server who it is."""
+
+    NONE = "none"
+    HEADERS = "headers"
+    OAUTH = "oauth"
+    CLIENT_CREDENTIALS = "client_credentials"
+
+
+class AuthState(StrEnum):
+    NONE = "none"
+    SIGN_IN_NEEDED = "sign_in_needed"
+    CONNECTED = "connected"
+    RECONNECT_NEEDED = "reconnect_needed"
+    SCOPE_NEEDED = "scope_needed"

@@ -12,6 +12,7 @@ from catalog.domain import limits
 from catalog.domain.addresses import AddressRules
 from catalog.domain.choices import Transport
 from catalog.domain.errors import ToolSearchError
+from catalog.domain.oauth import Challenge
 from catalog.domain.references import PLACEHOLDER, REFERENCE, ReferenceRules, names_in, texts_of
 
 JsonObject = dict[str, Any]
@@ -48,6 +49,12 @@ class FailureCode(StrEnum):
     REFUSED = "refused"
     TLS = "tls"
     UNAUTHORIZED = "unauthorized"
+    SIGN_IN_NEEDED = "sign_in_needed"
+    SCOPE_NEEDED = "scope_needed"
+    RECONNECT_NEEDED = "reconnect_needed"
+    CLIENT_REFUSED = "client_refused"
+    SIGN_IN_SERVER_DOWN = "sign_in_server_down"
+    SIGN_IN_UNUSABLE = "sign_in_unusable"
     HTTP_STATUS = "http_status"
     REDIRECTED = "redirected"
     DISCONNECTED = "disconnected"
@@ -69,17 +76,36 @@ class FailureCode(StrEnum):
     UNEXPECTED = "unexpected"
 
 
+# What an admin mends by signing in, again or for more: asking the server again would change nothing.
+SIGN_IN_CODES = (FailureCode.SIGN_IN_NEEDED, FailureCode.SCOPE_NEEDED, FailureCode.RECONNECT_NEEDED)
+
+
 class UpstreamFailure(ToolSearchError):
-    """A server could not be listed or called. `message` is for admins and holds no secret value."""
+    """A server could not be listed or called. `message` is for admins and holds no secret value.
+
+    `challenge` is what the server said when it asked for a sign-in.
+    """
 
     status: ClassVar[int] = 502
     title: ClassVar[str] = "Server not reachable"
 
-    def __init__(self, code: FailureCode, message: str, *, stderr_tail: str = "") -> None:
+    def __init__(
+        self,
+        code: FailureCode,
+        message: str,
+        *,
+        stderr_tail: str = "",
+        challenge: Challenge | None = None,
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.stderr_tail = stderr_tail
+        self.challenge = challenge
+
+    def reworded(self, message: str, *, stderr_tail: str = "") -> "UpstreamFailure":
+        """The same failure with another text, as one that can be raised again."""
+        return UpstreamFailure(self.code, message, stderr_tail=stderr_tail, challenge=self.challenge)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

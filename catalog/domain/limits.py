@@ -132,3 +132,10 @@ UPSTREAM_REFUSED_NAMES = 50  # of what a process could not pass on from one serv
 KEPT_RESULT_SECONDS = 15 * 60
 KEPT_RESULT_BYTES = 4 * 1024 * 1024
 KEPT_RESULTS_OF_A_KEY = 100
+
+OAUTH_SCOPES = 50
+OAUTH_SCOPE_CHARS = 300
+OAUTH_TOKEN_CHARS = 16_384  # of a token, or of a client's id or secret
+OAUTH_URL_CHARS = 2_000
+OAUTH_BYTES = 256 * 1024  # of all answers that one sign-in or renewal reads
+CHALLENGE_CHARS = 8_192  # of a WWW-Authenticate header

@@ -1,7 +1,7 @@
 """Calls of servers over leases: who calls what, what is kept open, and the ways in which a call fails."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
@@ -24,6 +24,8 @@ class Upstream:
     limits: Limits
     rules: Rules
     keeps_no_state: bool = False
+    token: str = field(default="", repr=False)  # of a sign-in to the server
+    needs_token: bool = False  # the token has to be renewed first, or there is none to be had
 
 
 @dataclass(frozen=True, slots=True)

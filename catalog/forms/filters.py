@@ -19,7 +19,7 @@ from catalog.selectors.tool_decisions import KEPT_REASONS, REASON_WORDS
 from catalog.selectors.tools import ToolFilter, ToolSort
 
 ANY_STATE = "any"
-STATUSES_BY_URGENCY = (Status.FAILING, Status.WAITING, Status.OK, Status.DISABLED)
+STATUSES_BY_URGENCY = (Status.FAILING, Status.SIGN_IN_NEEDED, Status.WAITING, Status.OK, Status.DISABLED)
 PERIODS = {
     "": "Any time",
     "1": "Last hour",

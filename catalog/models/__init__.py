@@ -5,6 +5,7 @@ from catalog.models.decisions import DecidedList, Decision
 from catalog.models.jobs import Heartbeat, Job
 from catalog.models.keys import ApiKey, Scope
 from catalog.models.model_support import ModelSupport
+from catalog.models.oauth import OAuthAttempt, OAuthClient, OAuthGrant
 from catalog.models.policies import Policy, PolicyVersion
 from catalog.models.saved_queries import SavedQuery, SavedResult, SavedRun
 from catalog.models.servers import RefreshRun, Server, ServerFeatures
@@ -21,6 +22,9 @@ __all__ = [
     "Job",
     "LastSeal",
     "ModelSupport",
+    "OAuthAttempt",
+    "OAuthClient",
+    "OAuthGrant",
     "Policy",
     "PolicyVersion",
     "RefreshRun",

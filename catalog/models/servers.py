@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from catalog.domain.choices import Kind, Transport
+from catalog.domain.connection import SIGN_IN_CODES
 from catalog.domain.server_names import write_address
 from catalog.models.constraints import labelled, one_of
 
@@ -20,13 +21,16 @@ class Status(models.TextChoices):
 
     OK = "ok", "Up to date"
     WAITING = "waiting", "Not refreshed yet"
+    SIGN_IN_NEEDED = "sign_in_needed", "Sign-in needed"
     FAILING = "failing", "Failing"
     DISABLED = "disabled", "Disabled"
 
 
+_NEEDS_SIGN_IN = Q(last_error_code__in=SIGN_IN_CODES)
 _STATUSES = {
     Status.DISABLED: Q(enabled=False),
-    Status.FAILING: Q(enabled=True, failures__gt=0),
+    Status.SIGN_IN_NEEDED: _NEEDS_SIGN_IN & Q(enabled=True, failures__gt=0),
+    Status.FAILING: ~_NEEDS_SIGN_IN & Q(enabled=True, failures__gt=0),
     Status.WAITING: Q(enabled=True, failures=0, last_refreshed_at=None),
     Status.OK: Q(enabled=True, failures=0, last_refreshed_at__isnull=False),
 }
@@ -123,7 +127,8 @@ class Server(models.Model):
         if not self.enabled:
             return Status.DISABLED
         if self.failures:
-            return Status.FAILING
+            needs_sign_in = self.last_error_code in SIGN_IN_CODES
+            return Status.SIGN_IN_NEEDED if needs_sign_in else Status.FAILING
         if self.last_refreshed_at is None:
             return Status.WAITING
         return Status.OK

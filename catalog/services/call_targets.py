@@ -13,9 +13,9 @@ from catalog.domain.connection import Connection
 from catalog.domain.definitions import is_read_only
 from catalog.domain.policy import Policy
 from catalog.domain.upstream_calls import Upstream
-from catalog.models import Server, Tool
+from catalog.models import OAuthGrant, Server, Tool
 from catalog.process_memory import remember
-from catalog.services import connections, refresh
+from catalog.services import access_tokens, connections, refresh
 
 _SERVER_FIELDS = ("id", "name", "transport", "command", "url", "sealed", "keeps_no_state")
 SETTINGS_KEPT = 500
@@ -42,14 +42,14 @@ def read_target(tool_id: int, policy: Policy) -> CallTarget | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    name, read_only, annotations, *of_server = row
+    name, read_only, annotations, grant_id, *of_server = row
     return CallTarget(
         tool=name,
         is_read_only=is_read_only(
             None if read_only is None else bool(read_only),
             json.loads(annotations),
         ),
-        upstream=read_upstream(Server(**dict(zip(_SERVER_FIELDS, of_server, strict=True)))),
+        upstream=read_upstream(Server(**dict(zip(_SERVER_FIELDS, of_server, strict=True))), grant_id),
     )
 
 
@@ -60,21 +60,30 @@ def _write_statement(quarantine: str) -> tuple[str, tuple[Any, ...], int]:
     It is written once: the ORM's work for each call would take twenty times as long as the database's.
     """
     shown = Tool.objects.listed().let_through(quarantine).exclude(server__transport=Transport.SNAPSHOT)
-    fields = ("name", "read_only", "annotations", *(f"server__{name}" for name in _SERVER_FIELDS))
+    of_server = [f"server__{name}" for name in _SERVER_FIELDS]
+    fields = ("name", "read_only", "annotations", "server__oauth_grant", *of_server)
     sql, params = shown.filter(pk=_ANY_ID).order_by().values_list(*fields).query.sql_with_params()
     return sql, params, params.index(_ANY_ID)
 
 
 def find_upstream(server_id: int) -> Upstream | None:
     """Of a server that is enabled and can be called. Raises SealBroken likewise."""
-    server = Server.objects.refreshable().filter(pk=server_id).first()
-    return None if server is None else read_upstream(server)
+    server = Server.objects.refreshable().select_related("oauth_grant").filter(pk=server_id).first()
+    if server is None:
+        return None
+    grant = getattr(server, "oauth_grant", None)
+    return read_upstream(server, grant.pk if grant else None)
 
 
-def read_upstream(server: Server) -> Upstream:
+def read_upstream(server: Server, grant_id: int | None) -> Upstream:
+    """`grant_id` is that of a sign-in to the server, if there is one. Raises SealBroken."""
     address, credential = _open_settings(
         server.pk, server.transport, server.command, server.url, server.sealed
     )
+    grant = OAuthGrant.objects.filter(pk=grant_id).first() if grant_id else None
+    token = access_tokens.find_good_token(grant, address.url) if grant else ""
+    if grant is not None and grant.connected_at:  # another account is another lease
+        credential = f"{credential}:{grant.connected_at.isoformat()}"
     return Upstream(
         server_id=server.pk,
         name=server.name,
@@ -83,6 +92,8 @@ def read_upstream(server: Server) -> Upstream:
         limits=refresh.limits_of(address),
         rules=refresh.read_rules(),
         keeps_no_state=bool(server.keeps_no_state),
+        token=token or "",
+        needs_token=token is None,
     )
 
 

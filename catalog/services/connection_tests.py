@@ -20,10 +20,10 @@ from catalog.domain.connection import Connection, UpstreamFailure, field_that_me
 from catalog.domain.dialects import ServerEntry
 from catalog.domain.errors import Conflict
 from catalog.domain.limits import TEST_SECONDS, TEST_TOOLS_NAMED
-from catalog.models import Job
+from catalog.models import Job, Server
 from catalog.models.jobs import JobKind, JobState
 from catalog.sealing import SealBroken, Sealer
-from catalog.services import jobs, refresh, servers
+from catalog.services import access_tokens, connections, jobs, refresh, servers
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,8 @@ def request_test(*, entry: ServerEntry, actor: actors.Actor, caller: int) -> Job
         with transaction.atomic():
             now = timezone.now()
             job = Job.objects.create(kind=JobKind.TEST_SERVER, subject=caller, run_after=now, max_attempts=1)
-            job.sealed = _sealer().seal(asdict(servers.connection_of(entry)), context=_context(job))
+            asked = {"server": entry.name, **asdict(servers.connection_of(entry))}
+            job.sealed = _sealer().seal(asked, context=_context(job))
             job.save(update_fields=["sealed"])
     except IntegrityError:
         raise under_way from None
@@ -82,12 +83,15 @@ def _ask(job: Job, list_tools: refresh.ListTools) -> TestResult:
     if left_seconds <= 0:
         return TestResult(ok=False, error=NO_WORKER)
     try:
-        connection = _read_connection(job)
+        name, connection = _read_asked(job)
     except SealBroken as broken:
         return TestResult(ok=False, error=str(broken))
     limits = replace(refresh.limits_of(connection), total_timeout_seconds=left_seconds, max_features=0)
     try:
-        listing = list_tools(connection, limits=limits, rules=refresh.read_rules())
+        token = _find_token(name, connection)
+        listing = list_tools(
+            connection, limits=limits, rules=refresh.read_rules(), **refresh.with_token(token)
+        )
     except UpstreamFailure as failure:
         field = field_that_mends(failure.code, failure.message, connection)
         return TestResult(ok=False, error=failure.message, field=field, stderr_tail=failure.stderr_tail)
@@ -133,10 +137,20 @@ def _left_seconds(job: Job) -> float:
     return (job.created_at + timedelta(seconds=TEST_SECONDS) - timezone.now()).total_seconds()
 
 
-def _read_connection(job: Job) -> Connection:
+def _find_token(name: str, connection: Connection) -> str:
+    """That of the stored server, if the test asks the same address; empty where there is none."""
+    server = Server.objects.filter(name=name).first()
+    if server is None or connections.read_connection(server).url != connection.url:
+        return ""
+    return access_tokens.fresh_access_token(server)
+
+
+def _read_asked(job: Job) -> tuple[str, Connection]:
+    """The server's name, and the settings to test."""
     opened = _sealer().unseal(job.sealed, context=_context(job))
+    name = opened.pop("server", "")
     lists = {name: tuple(opened[name]) for name in ("args", "secret_args")}
-    return Connection(**{**opened, **lists, "transport": Transport(opened["transport"])})
+    return name, Connection(**{**opened, **lists, "transport": Transport(opened["transport"])})
 
 
 def _sealer() -> Sealer:

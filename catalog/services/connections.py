@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection
 from catalog.domain.dialects.secrets import hide_address
-from catalog.models import Server
+from catalog.models import OAuthAttempt, OAuthClient, OAuthGrant, Server
 from catalog.sealing import Sealer
 
 
@@ -60,14 +62,19 @@ def read_connection(server: Server) -> Connection:
 
 
 def rotate_secrets() -> int:
-    """Encrypt every server's secrets with the newest key, so that older keys can be dropped. Returns how
-    many.
+    """Encrypt the secrets of every server and of every sign-in to one with the newest key, so that older keys
+    can be dropped. Returns how many servers.
     """
-    sealed = list(Server.objects.exclude(sealed="").only("sealed"))
-    for server in sealed:
-        before = server.sealed
-        Server.objects.filter(pk=server.pk, sealed=before).update(sealed=_sealer().rotate(before))
-    return len(sealed)
+    for rows in (OAuthClient.objects.all(), OAuthGrant.objects.all(), OAuthAttempt.objects.all()):
+        _rotate_rows(rows)
+    return _rotate_rows(Server.objects.all())
+
+
+def _rotate_rows(rows: "QuerySet[Any]") -> int:
+    found = list(rows.exclude(sealed="").values_list("pk", "sealed"))
+    for pk, before in found:
+        rows.filter(pk=pk, sealed=before).update(sealed=_sealer().rotate(before))
+    return len(found)
 
 
 def shown_url(url: str, server: str) -> str:

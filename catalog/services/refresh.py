@@ -28,6 +28,7 @@ from catalog.models.jobs import JobKind, JobState
 from catalog.models.servers import MAX_PROTOCOL_CHARS, MAX_TITLE_CHARS, MAX_VERSION_CHARS
 from catalog.sealing import SealBroken
 from catalog.services import (
+    access_tokens,
     connections,
     decisions,
     demo,
@@ -107,7 +108,12 @@ def run_refresh(job: Job, *, list_tools: ListTools | None = None) -> None:
     try:
         ask = list_tools or upstream.list_tools
         connection = _read_connection(server)
-        listing = ask(connection, limits=limits_of(connection), rules=read_rules())
+        listing = access_tokens.ask_signed_in(
+            server,
+            lambda token: ask(
+                connection, limits=limits_of(connection), rules=read_rules(), **with_token(token)
+            ),
+        )
         definitions = [Definition.from_wire(wire) for wire in listing.definitions]
         prepared = tools.prepare_listing(server=server, definitions=definitions, masked=listing.masked)
         stored = _store_listing(job, server, listing, prepared, started_at)
@@ -121,6 +127,11 @@ def run_refresh(job: Job, *, list_tools: ListTools | None = None) -> None:
         raise
     if stored and stored.touched:
         retention.prune_server(server_id=server.pk, now=timezone.now())
+
+
+def with_token(token: str) -> dict[str, str]:
+    """The argument of `list_tools`, where there is a token to send."""
+    return {"token": token} if token else {}
 
 
 def _explain(error: Exception) -> UpstreamFailure:
@@ -228,7 +239,7 @@ def _store_failure(job: Job, server: Server, failure: UpstreamFailure, started_a
         last_error_code=failure.code,
         last_error=failure.message,
         stderr_tail=failure.stderr_tail,
-        next_refresh_at=now + _jittered(_retry_after_seconds(row.failures)),
+        next_refresh_at=_next_attempt(failure, row.failures, now),
     )
     RefreshRun.objects.create(
         server=server,
@@ -239,6 +250,13 @@ def _store_failure(job: Job, server: Server, failure: UpstreamFailure, started_a
         error=failure.message,
         stderr_tail=failure.stderr_tail,
     )
+
+
+def _next_attempt(failure: UpstreamFailure, failures_before: int, now: datetime) -> datetime | None:
+    """None where it takes somebody to sign in again: then it would fail likewise."""
+    if failure.code is FailureCode.RECONNECT_NEEDED:
+        return None
+    return now + _jittered(_retry_after_seconds(failures_before))
 
 
 def _retry_after_seconds(failures_before: int) -> float:

@@ -28,6 +28,7 @@ from catalog.models import (
     Change,
     DecidedList,
     Decision,
+    OAuthAttempt,
     RefreshRun,
     SavedQuery,
     Server,
@@ -64,6 +65,7 @@ class ByteLength(Func):
 def prune(*, now: datetime) -> None:
     """Delete everything that is older than it is kept."""
     jobs.prune_jobs(before=now - KEEP_JOBS)
+    OAuthAttempt.objects.filter(expires_at__lt=now).delete()
     for server_id in Server.objects.order_by("pk").values_list("pk", flat=True):
         prune_server(server_id=server_id, now=now)
 

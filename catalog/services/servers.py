@@ -22,7 +22,16 @@ from catalog.domain.values import is_storable
 from catalog.models import CatalogVersion, Change, Server
 from catalog.models.changes import Action, Subject
 from catalog.sealing import SealBroken
-from catalog.services import changes, connections, decisions, derived_state, edits, refresh, saved_queries
+from catalog.services import (
+    changes,
+    connections,
+    decisions,
+    derived_state,
+    edits,
+    refresh,
+    saved_queries,
+    sign_in,
+)
 from catalog.services.catalog_lock import lock_catalog
 from catalog.services.tools import mark_facts_changed, rename_tools
 
@@ -141,7 +150,7 @@ def store_entry(*, entry: ServerEntry, actor: actors.Actor, is_recorded: bool = 
     before_entry = try_read_entry(server) if server else None
     is_same_address = before_entry is not None and connection_of(before_entry) == connection
     if server is not None and not is_same_address:
-        _forget_failures(server)
+        _forget_address(server, before_entry, entry)
     if server is None:
         server = Server.objects.create(
             name=entry.name,
@@ -177,8 +186,11 @@ def store_entry(*, entry: ServerEntry, actor: actors.Actor, is_recorded: bool = 
     return server
 
 
-def _forget_failures(server: Server) -> None:
-    """Clear the failures of the former address."""
+def _forget_address(server: Server, stored: ServerEntry | None, entry: ServerEntry) -> None:
+    """Clear the failures of the former address, and end the sign-in to it."""
+    if stored is None or stored.url != entry.url:
+        is_same_host = stored is not None and is_same_destination(entry, stored, with_path=False)
+        sign_in.forget_address(server, keeps_client=is_same_host)
     server.failures = 0
     server.last_error_code = server.last_error = ""
     server.stale_since = None

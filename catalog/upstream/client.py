@@ -27,7 +27,7 @@ from catalog.upstream.definitions import mask_and_judge
 from catalog.upstream.failures import Link, explain_failure, explain_timeout
 from catalog.upstream.features import Listed, judge_features
 from catalog.upstream.guard import Resolver, resolve_host
-from catalog.upstream.http import HttpLink
+from catalog.upstream.http import Bearer, HttpLink
 from catalog.upstream.launch import prepare_launch
 from catalog.upstream.masking import present, secrets_in_texts, secrets_when_resolved
 from catalog.upstream.pages import METHODS, AskPage, PageSieve, read_pages
@@ -57,24 +57,28 @@ def list_tools(
     rules: Rules,
     environment: Mapping[str, str] | None = None,
     resolver: Resolver = resolve_host,
+    token: str = "",
 ) -> ServerListing:
     """Ask a server for all its tools, and for what else it offers, without which the listing still succeeds.
 
     Blocks for at most the limits' seconds and a few to clean up.
 
+    `token` is that of a sign-in to the server; it takes the place of an Authorization header.
     `${VAR}` references are filled in from `environment`, by default this process's own. Raises
     UpstreamFailure for every kind of failure. Nothing the server started is left running, and no secret value
     of the connection is in the failure or in the listing.
     """
     environment = os.environ if environment is None else environment
     resolved = resolve(connection, environment, rules.references)
-    connect = partial(make_link, resolved, limits, rules, environment, resolver)
+    bearer = Bearer(token)
+    connect = partial(make_link, resolved, limits, rules, environment, resolver, bearer=bearer)
     outcome, stderr = asyncio.run(_ask(resolved.transport, connect, limits))
-    tidy = partial(present, secrets=secrets_when_resolved(connection, resolved, environment))
+    own = (token,) if token else ()
+    tidy = partial(present, secrets=(*own, *secrets_when_resolved(connection, resolved, environment)))
     tail = tidy(stderr).encode()[-limits.stderr_tail_bytes :].decode(errors="ignore")
     if isinstance(outcome, UpstreamFailure):
-        raise UpstreamFailure(outcome.code, tidy(outcome.message)[:LONGEST_MESSAGE], stderr_tail=tail)
-    secrets = secrets_in_texts(resolved)
+        raise outcome.reworded(tidy(outcome.message)[:LONGEST_MESSAGE], stderr_tail=tail)
+    secrets = (*own, *secrets_in_texts(resolved))
     definitions, rejected, masked = mask_and_judge(outcome.tools, limits, secrets=secrets)
     features, left_out = _judge_features(outcome.features, limits, secrets)
     return replace(
@@ -112,13 +116,15 @@ def make_link(
     rules: Rules,
     environment: Mapping[str, str],
     resolver: Resolver,
+    *,
+    bearer: Bearer,
 ) -> StdioLink | HttpLink:
     """A connection's way to its server, not used yet. Raises UpstreamFailure where the rules forbid it."""
     if connection.transport is Transport.STDIO:
         return StdioLink(prepare_launch(connection, rules.stdio, environment), limits)
     if connection.transport is Transport.SNAPSHOT:
         raise UpstreamFailure(FailureCode.INVALID_ADDRESS, "A snapshot has no server to connect to")
-    return HttpLink(connection, rules=rules.addresses, limits=limits, resolver=resolver)
+    return HttpLink(connection, rules=rules.addresses, limits=limits, resolver=resolver, bearer=bearer)
 
 
 async def _ask(

@@ -28,6 +28,7 @@ class Exchange:
     """
 
     can_abort: bool = False
+    has_own_token: bool = False  # the server's settings have one as a header
     abort: Callable[[], None] | None = None
     failure: UpstreamFailure | None = None
     answer: httpx2.Response | None = None
@@ -109,7 +110,7 @@ async def _read_refusal(
             answer.status_code == 400 and not names_request
         )
     if exchange.can_abort:
-        exchange.fail(explain_refusal(answer))
+        exchange.fail(explain_refusal(answer, has_own_token=exchange.has_own_token))
         return httpx2.Response(202)
     return httpx2.Response(answer.status_code, json=body)
 

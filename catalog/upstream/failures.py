@@ -14,7 +14,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from catalog.domain.connection import FailureCode, UpstreamFailure
+from catalog.domain.connection import SIGN_IN_CODES, FailureCode, UpstreamFailure
 from catalog.upstream.exchange import Exchange
 from catalog.upstream.http_failures import explain_refusal
 
@@ -78,7 +78,8 @@ def explain_call(error: Exception, exchange: Exchange) -> UpstreamFailure | None
         return _explain_other(error)
     answer = exchange.answer
     if answer is not None and answer.status_code >= 300:
-        return None if exchange.is_error_answer else explain_refusal(answer)
+        refusal = explain_refusal(answer, has_own_token=exchange.has_own_token)
+        return None if exchange.is_error_answer and refusal.code not in SIGN_IN_CODES else refusal
     for code, words, meaning in _NO_ANSWER:
         if error.code == code and error.message.startswith(words):
             return UpstreamFailure(meaning, _WORDS_FOR_NO_ANSWER[meaning])

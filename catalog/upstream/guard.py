@@ -121,7 +121,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     async def _send(self, request: httpx2.Request) -> httpx2.Response:
         host = request.url.raw_host.decode("ascii")
-        addresses = await self._allowed_addresses(host, request.url.port or 0)
+        addresses = await self.allowed_addresses(host, request.url.port or 0)
         for address in addresses[:-1]:
             try:
                 return await self._send_to(address, request)
@@ -148,7 +148,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             )
         return response
 
-    async def _allowed_addresses(self, host: str, port: int) -> Sequence[str]:
+    async def allowed_addresses(self, host: str, port: int) -> Sequence[str]:
+        """Where a host is. Raises UpstreamFailure for one that is unknown, or that the rules forbid."""
         now = time.monotonic()
         kept_at, addresses = self._addresses.get(host, (now, ()))
         if not addresses or now - kept_at > ADDRESS_KEPT_SECONDS:

@@ -1,7 +1,8 @@
 """Connects to a server over streamable HTTP or SSE."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
@@ -24,6 +25,37 @@ from catalog.upstream.http_failures import explain_status
 ADDRESS_TIMEOUT_SECONDS = 5.0
 
 
+@dataclass(slots=True, repr=False)
+class Bearer:
+    """The token by which this service signs in to a server; empty where it does not. A renewed one takes its
+    place while the connection is open.
+    """
+
+    token: str = ""
+
+
+def has_own_token(connection: Connection, bearer: Bearer) -> bool:
+    """Whether what is sent is a token from the server's settings."""
+    return not bearer.token and "authorization" in {name.lower() for name in connection.headers}
+
+
+class _BearerAuth(httpx2.Auth):
+    """Sends the token to the origin of the server's own address alone."""
+
+    def __init__(self, bearer: Bearer, url: str) -> None:
+        self.bearer = bearer
+        self._origin = _origin_of(httpx2.URL(url))
+
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
+        if self.bearer.token and _origin_of(request.url) == self._origin:
+            request.headers["Authorization"] = f"Bearer {self.bearer.token}"
+        yield request
+
+
+def _origin_of(url: httpx2.URL) -> tuple[str, str, int]:
+    return url.scheme, url.host, url.port or {"http": 80, "https": 443}[url.scheme]
+
+
 class HttpLink:
     """One conversation over HTTP. The caller enforces the deadlines."""
 
@@ -31,11 +63,18 @@ class HttpLink:
     noise = ""
 
     def __init__(
-        self, connection: Connection, *, rules: AddressRules, limits: Limits, resolver: Resolver
+        self,
+        connection: Connection,
+        *,
+        rules: AddressRules,
+        limits: Limits,
+        resolver: Resolver,
+        bearer: Bearer,
     ) -> None:
         _check_url(connection.url)
         _check_headers(connection)
         self._connection = connection
+        self._auth = _BearerAuth(bearer, connection.url)
         self._limits = limits
         is_sse = connection.transport is Transport.SSE
         # Over streamable HTTP a server may well refuse the GET and DELETE that the SDK tries.
@@ -70,8 +109,9 @@ class HttpLink:
             return self._guard.failure
         if self._guard.last_answer is None:
             return None
-        sent_token = "authorization" in {name.lower() for name in self._connection.headers}
-        return explain_status(self._guard.last_answer, sent_token=sent_token)
+        return explain_status(
+            self._guard.last_answer, has_own_token=has_own_token(self._connection, self._auth.bearer)
+        )
 
     def ended(self) -> UpstreamFailure:
         return UpstreamFailure(
@@ -87,6 +127,7 @@ class HttpLink:
         """A client that reads nothing from the environment. The parameters are those of the SDK's factory."""
         return httpx2.AsyncClient(
             transport=self._guard,
+            auth=self._auth,
             headers={**self._connection.headers, "accept-encoding": "identity"},
             timeout=httpx2.Timeout(None, connect=ADDRESS_TIMEOUT_SECONDS),
             trust_env=False,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import httpx2
 
 from catalog.domain.connection import FailureCode, UpstreamFailure
+from catalog.domain.oauth import Challenge, read_challenge
 
 _ADVICE = {
     404: "Nothing is at this address (404): check the path, which often ends in /mcp or /sse",
@@ -46,15 +47,17 @@ def explain_broken_call(error: httpx2.TransportError, host: str) -> UpstreamFail
     )
 
 
-def explain_status(answer: httpx2.Response, *, sent_token: bool) -> UpstreamFailure | None:
-    """The meaning of an error status; None where the body says more."""
+def explain_status(answer: httpx2.Response, *, has_own_token: bool) -> UpstreamFailure | None:
+    """The meaning of an error status; None where the body says more.
+
+    `has_own_token` is that the server's settings have a token as a header, so that nobody signs in to it.
+    """
     status = answer.status_code
+    challenge = read_challenge(answer.headers.get("www-authenticate", ""))
     if status == 401:
-        return UpstreamFailure(FailureCode.UNAUTHORIZED, _explain_missing_token(sent_token=sent_token))
+        return _explain_missing_token(challenge, has_own_token=has_own_token)
     if status == 403:
-        return UpstreamFailure(
-            FailureCode.UNAUTHORIZED, "The server refuses access (403): the token may lack a right"
-        )
+        return _explain_forbidden(challenge, has_own_token=has_own_token)
     if 300 <= status < 400:
         return _explain_redirect(answer)
     if status in _ADVICE:
@@ -66,17 +69,33 @@ def explain_status(answer: httpx2.Response, *, sent_token: bool) -> UpstreamFail
     return UpstreamFailure(FailureCode.HTTP_STATUS, f"The server {blame} (HTTP status {status})")
 
 
-def explain_refusal(answer: httpx2.Response, *, sent_token: bool = True) -> UpstreamFailure:
+def explain_refusal(answer: httpx2.Response, *, has_own_token: bool) -> UpstreamFailure:
     """The meaning of an error status to a request, whose body said nothing that MCP knows."""
-    return explain_status(answer, sent_token=sent_token) or UpstreamFailure(
+    return explain_status(answer, has_own_token=has_own_token) or UpstreamFailure(
         FailureCode.HTTP_STATUS, f"The server refuses the request (HTTP status {answer.status_code})"
     )
 
 
-def _explain_missing_token(*, sent_token: bool) -> str:
-    if sent_token:
-        return "The server refused the token (401): paste a valid one as a header"
-    return "The server needs a token: paste it as a header, as in Authorization: Bearer …"
+def _explain_missing_token(challenge: Challenge, *, has_own_token: bool) -> UpstreamFailure:
+    if has_own_token:
+        return UpstreamFailure(
+            FailureCode.UNAUTHORIZED, "The server refused the token (401): paste a valid one as a header"
+        )
+    return UpstreamFailure(
+        FailureCode.SIGN_IN_NEEDED,
+        "The server needs a sign-in: connect it, or paste a token as a header, as in Authorization: Bearer …",
+        challenge=challenge,
+    )
+
+
+def _explain_forbidden(challenge: Challenge, *, has_own_token: bool) -> UpstreamFailure:
+    if has_own_token or not challenge.asks_for_scopes:
+        return UpstreamFailure(
+            FailureCode.UNAUTHORIZED, "The server refuses access (403): the token may lack a right"
+        )
+    named = f" ({' '.join(challenge.scopes)[:200]})" if challenge.scopes else ""
+    message = f"The server asks for more rights than its sign-in has{named}: grant more"
+    return UpstreamFailure(FailureCode.SCOPE_NEEDED, message, challenge=challenge)
 
 
 def _explain_redirect(answer: httpx2.Response) -> UpstreamFailure:

@@ -33,13 +33,14 @@ from catalog.upstream.client import LONGEST_MESSAGE, OURSELVES, make_link
 from catalog.upstream.exchange import Exchange
 from catalog.upstream.failures import explain_call, explain_failure, explain_timeout
 from catalog.upstream.guard import Resolver
-from catalog.upstream.http import HttpLink
+from catalog.upstream.http import Bearer, HttpLink, has_own_token
 from catalog.upstream.masking import mask_within, present, secrets_when_resolved
 from catalog.upstream.message_filter import MessageFilter
 from catalog.upstream.stdio import StdioLink
 
 ELICITATION, SAMPLING, ROOTS = "elicitation", "sampling", "roots"
 LONGEST_ERROR_MESSAGE = 8_000  # of a server's own error: a model reads it
+TOKENS_MASKED = 5  # of those that a long connection has signed in with
 PARTING_SECONDS = 5.0  # for a lost connection to say what happened
 
 
@@ -89,7 +90,12 @@ class Lease:
             max_bytes_per_second=pool.limits.bytes_per_second,
         )
         self._connection = resolve(upstream.connection, pool.environment, upstream.rules.references)
-        self._secrets = secrets_when_resolved(upstream.connection, self._connection, pool.environment)
+        self._secrets_of_settings = secrets_when_resolved(
+            upstream.connection, self._connection, pool.environment
+        )
+        self._tokens: tuple[str, ...] = ()
+        self._bearer = Bearer()
+        self.use_token(upstream.token)
         self._opened_at = self._last_used_at = datetime.now(UTC)
         self._ready = asyncio.Event()
         self._leave = asyncio.Event()
@@ -102,6 +108,18 @@ class Lease:
         self._scope = anyio.CancelScope()
         # A context of its own: what the first caller carries along is not the lease's.
         self.task = asyncio.get_running_loop().create_task(self._run(), context=Context())
+
+    def use_token(self, token: str) -> None:
+        """Sign in with a renewed token from now on. Neither it nor those before are shown to anybody."""
+        if token == self._bearer.token:
+            return
+        self._bearer.token = token
+        if token:
+            self._tokens = (token, *self._tokens)[:TOKENS_MASKED]
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return (*self._tokens, *self._secrets_of_settings)
 
     @property
     def takes_calls(self) -> bool:
@@ -171,7 +189,11 @@ class Lease:
             raise CallBroken(_copy(self.failure or _closed()), may_have_run=False, is_lease_lost=True)
         # What was given to a command's pipe may have been read.
         is_sse = self._connection.transport is Transport.SSE
-        exchange = Exchange(can_abort=is_sse, was_sent=self.is_command)
+        exchange = Exchange(
+            can_abort=is_sse,
+            was_sent=self.is_command,
+            has_own_token=has_own_token(self._connection, self._bearer),
+        )
         try:
             return await send_request(
                 session,
@@ -270,7 +292,9 @@ class Lease:
 
     def _make_link(self) -> StdioLink | HttpLink:
         rules, pool = self._upstream.rules, self._pool
-        return make_link(self._connection, self._limits, rules, pool.environment, pool.resolver)
+        return make_link(
+            self._connection, self._limits, rules, pool.environment, pool.resolver, bearer=self._bearer
+        )
 
     def _make_filter(self) -> MessageFilter:
         return MessageFilter(
@@ -299,7 +323,7 @@ class Lease:
         tidy = partial(present, secrets=self._secrets)
         stderr = self._link.stderr_tail if self._link else ""
         tail = tidy(stderr).encode()[-self._limits.stderr_tail_bytes :].decode(errors="ignore")
-        return UpstreamFailure(failure.code, tidy(failure.message)[:LONGEST_MESSAGE], stderr_tail=tail)
+        return failure.reworded(tidy(failure.message)[:LONGEST_MESSAGE], stderr_tail=tail)
 
 
 def _refuse(what: str) -> Callable[..., Coroutine[Any, Any, ErrorData]]:
@@ -313,7 +337,7 @@ def _refuse(what: str) -> Callable[..., Coroutine[Any, Any, ErrorData]]:
 
 def _copy(failure: UpstreamFailure) -> UpstreamFailure:
     """Several callers may get the same failure, and each raises one of its own."""
-    return UpstreamFailure(failure.code, failure.message, stderr_tail=failure.stderr_tail)
+    return failure.reworded(failure.message, stderr_tail=failure.stderr_tail)
 
 
 def _closed() -> UpstreamFailure:

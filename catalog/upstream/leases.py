@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from catalog.domain.choices import Transport
-from catalog.domain.connection import FailureCode, JsonObject, UpstreamFailure
+from catalog.domain.connection import SIGN_IN_CODES, FailureCode, JsonObject, UpstreamFailure
 from catalog.domain.upstream_calls import (
     BreakerState,
     CallTimedOut,
@@ -43,7 +43,7 @@ _NOT_COUNTED = frozenset(
         *(FailureCode.MISSING_VARIABLE, FailureCode.SECRETS_UNREADABLE, FailureCode.STDIO_NOT_ALLOWED),
         *(FailureCode.COMMAND_NOT_FOUND, FailureCode.FOLDER_NOT_FOUND, FailureCode.INVALID_ADDRESS),
         *(FailureCode.BLOCKED_ADDRESS, FailureCode.TOO_LARGE, FailureCode.TOO_MANY_MESSAGES),
-        *(FailureCode.CLOSED, FailureCode.BUSY, FailureCode.SUSPENDED),
+        *(FailureCode.CLOSED, FailureCode.BUSY, FailureCode.SUSPENDED, *SIGN_IN_CODES),
     }
 )
 # Nor of one call: the answer of one tool.
@@ -199,6 +199,7 @@ class LeasePool:
         )
         lease = self._leases.get(key)
         if lease and lease.takes_calls:
+            lease.use_token(upstream.token)
             return lease
         self._retire_others(key)
         self._make_room(key, is_command=upstream.connection.transport is Transport.STDIO)

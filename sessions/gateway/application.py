@@ -44,6 +44,7 @@ from sessions.gateway.open_calls import OpenCalls
 from sessions.gateway.quick_search import answer_search
 from sessions.gateway.relaying import Relay
 from sessions.gateway.server import make_server
+from sessions.gateway.signed_in import SignedInRequests
 from sessions.gateway.streams import Listeners, OpenRequests
 from sessions.gateway.threads import Threads
 
@@ -93,15 +94,16 @@ class Gateway:
         self._listeners = Listeners(self._threads, most_of_a_key=GATEWAY_OPEN_STREAMS)
         self._refusals = Refusals()
         self._pool = LeasePool(options.pool_limits, environment=os.environ, on_refused=self._refusals.note)
+        self._signed_in = SignedInRequests(self._pool)
         self._open_calls = OpenCalls()
         calls = Calls(
-            self._pool,
+            self._signed_in,
             self._threads,
             self._open_calls,
             count_call=options.count_call,
             note_refused=self._refusals.note,
         )
-        relay = Relay(self._pool, self._threads, self._open_calls, note_refused=self._refusals.note)
+        relay = Relay(self._signed_in, self._threads, self._open_calls, note_refused=self._refusals.note)
         tools = ToolHandlers(calls, self._threads)
         server = make_server(tools, relay, self._listeners, version=options.version)
         self._server_info = server.server_info_stamp
@@ -210,6 +212,7 @@ class Gateway:
             await self._pool.aclose()
             await housekeeping.shut_down()
             self._threads.close()
+            self._signed_in.close()
 
 
 def _make_manager(server: Server[Any], *, json_response: bool) -> StreamableHTTPSessionManager:

@@ -23,7 +23,6 @@ from catalog.domain.upstream_calls import (
 )
 from catalog.sealing import SealBroken
 from catalog.services.call_targets import CallTarget, read_target
-from catalog.upstream.leases import LeasePool
 from sessions.gateway.answers import JsonObject, answer_error, pass_error
 from sessions.gateway.arguments import check_arguments
 from sessions.gateway.callers import Caller
@@ -31,6 +30,7 @@ from sessions.gateway.clients import ClientSeen, Context, note_client, read_head
 from sessions.gateway.open_calls import OpenCalls, TooManyOpenCalls
 from sessions.gateway.recording import CallReport, describe_call, describe_own_refusal, find_secrets
 from sessions.gateway.results import CutResult, WrongShape, is_unfinished, limit_result, read_result
+from sessions.gateway.signed_in import SignedInRequests
 from sessions.gateway.threads import Threads
 from sessions.models import CallOutcome, Via
 from sessions.services import calls, kept_results
@@ -69,14 +69,14 @@ class Calls:
 
     def __init__(
         self,
-        pool: LeasePool,
+        requests: SignedInRequests,
         threads: Threads,
         open_calls: OpenCalls,
         *,
         count_call: CountCall,
         note_refused: NoteRefused,
     ) -> None:
-        self._pool = pool
+        self._requests = requests
         self._threads = threads
         self._open = open_calls
         self._count_call = count_call
@@ -137,12 +137,13 @@ class Calls:
         """The server's own result, or what is said in its place; the report tells which."""
         policy, asked_at = report.caller.policy, time.perf_counter()
         try:
-            result = await self._pool.request(
+            result = await self._requests.request(
                 target.upstream,
                 report.client.holder(report.caller.key_id),
                 "tools/call",
                 _write_params(context, target, report.arguments),
                 timeout_seconds=policy.call_timeout_seconds,
+                note_token=report.note_token,
                 on_progress=context.session.report_progress if _wants_progress(context) else None,
                 input_schema=read_header_schema(report.tool.offered.text.schema),
             )
@@ -318,6 +319,10 @@ def _say_failed(server: str, code: FailureCode) -> str:
             return f"The server {server} ended during the call: whether it was carried out is not known."
         case FailureCode.TOO_LARGE | FailureCode.TOO_MANY_MESSAGES:
             return f"The server {server} sent more than may be, and was cut off."
+        case FailureCode.SCOPE_NEEDED:
+            return f"The server {server} asks for more rights: an admin has to grant them."
+        case FailureCode.SIGN_IN_NEEDED | FailureCode.RECONNECT_NEEDED | FailureCode.CLIENT_REFUSED:
+            return f"The server {server} needs a sign-in: an admin has to connect it."
         case _:
             return f"The server {server} could not be reached."
 

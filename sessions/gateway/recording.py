@@ -47,6 +47,11 @@ class CallReport:
         """Whether arguments and result are recorded too."""
         return self.caller.policy.record_calls is RecordCalls.FULL
 
+    def note_token(self, token: str) -> None:
+        """One that was sent to the server, and may be in no record."""
+        if token and self.is_full:
+            self.secrets = (token, *self.secrets)
+
     def end(self, outcome: CallOutcome, error: str = "") -> None:
         self.outcome, self.error = outcome, error
 

@@ -12,13 +12,13 @@ from catalog.domain.sizes import count_message_bytes
 from catalog.domain.upstream_calls import CallTimedOut, Upstream, UpstreamError
 from catalog.sealing import SealBroken
 from catalog.services.call_targets import find_upstream
-from catalog.upstream.leases import LeasePool
 from sessions.domain.resource_addresses import encode_odd_characters, read_address, write_address
 from sessions.gateway.answers import JsonObject, pass_error
 from sessions.gateway.calling import NoteRefused, read_input, read_meta
 from sessions.gateway.clients import Context, caller_of, read_client
 from sessions.gateway.open_calls import OpenCalls
 from sessions.gateway.results import is_unfinished, move_links, without_server_info
+from sessions.gateway.signed_in import SignedInRequests
 from sessions.gateway.threads import Threads
 from sessions.offers.gateway_features import Features, features_of
 
@@ -28,9 +28,14 @@ _UNREACHABLE = "The server could not be reached."
 
 class Relay:
     def __init__(
-        self, pool: LeasePool, threads: Threads, open_calls: OpenCalls, *, note_refused: NoteRefused
+        self,
+        requests: SignedInRequests,
+        threads: Threads,
+        open_calls: OpenCalls,
+        *,
+        note_refused: NoteRefused,
     ) -> None:
-        self._pool = pool
+        self._requests = requests
         self._threads = threads
         self._open = open_calls
         self._note_refused = note_refused
@@ -92,7 +97,7 @@ class Relay:
             params["_meta"] = meta
         try:
             with self._open.counted(caller.key_id):
-                result = await self._pool.request(
+                result = await self._requests.request(
                     upstream,
                     client.holder(caller.key_id),
                     method,

@@ -1,0 +1,97 @@
+"""How this service proves to a server who it is, for pages and REST: never a token or a secret."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from catalog.domain.choices import AuthKind, AuthState
+from catalog.domain.oauth import host_of
+from catalog.models import OAuthClient, OAuthGrant, Server
+from catalog.models.oauth import ClientSource
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAuth:
+    """`scopes` are those that were granted, before that those that are asked for. `client_id` and
+    `client_issuer` are those of a client of one's own.
+    """
+
+    kind: AuthKind
+    state: AuthState
+    issuer: str = ""
+    scopes: tuple[str, ...] = ()
+    needed_scopes: tuple[str, ...] = ()
+    connected_by: str = ""
+    connected_at: datetime | None = None
+    obtained_at: datetime | None = None
+    expires_at: datetime | None = None
+    renews: bool = False
+    error: str = ""
+    client_id: str = ""
+    client_source: str = ""
+    has_secret: bool = False
+    pkce_unlisted: bool = False
+
+    @property
+    def host(self) -> str:
+        """Where one signs in, as far as that is known."""
+        return host_of(self.issuer) if self.issuer else ""
+
+    @property
+    def is_connected(self) -> bool:
+        return self.state in (AuthState.CONNECTED, AuthState.SCOPE_NEEDED)
+
+    @property
+    def has_own_client(self) -> bool:
+        return self.client_source == ClientSource.GIVEN
+
+
+def read_auth(server: Server, *, has_headers: bool) -> ServerAuth:
+    """`has_headers` is whether its settings have headers. Reads what was not selected with the server."""
+    grant: OAuthGrant | None = getattr(server, "oauth_grant", None)
+    client: OAuthClient | None = getattr(server, "oauth_client", None)
+    kind = _find_kind(grant, client, has_headers=has_headers)
+    if kind in (AuthKind.NONE, AuthKind.HEADERS):
+        return ServerAuth(kind, AuthState.NONE)
+    own = client if client is not None and client.source == ClientSource.GIVEN else None
+    wanted = tuple(own.scopes) if own else ()
+    found = ServerAuth(
+        kind=kind,
+        state=AuthState.NONE,
+        issuer=own.issuer if own else "",
+        scopes=wanted,
+        client_id=own.client_id if own else "",
+        client_source=client.source if client else "",
+        has_secret=bool(own and own.sealed),
+        pkce_unlisted=bool(own and own.pkce_unlisted),
+    )
+    return _with_grant(found, grant) if grant else found
+
+
+def _with_grant(auth: ServerAuth, grant: OAuthGrant) -> ServerAuth:
+    return ServerAuth(
+        kind=auth.kind,
+        state=AuthState(grant.state),
+        issuer=auth.issuer or grant.issuer,
+        scopes=tuple(grant.granted_scopes) or auth.scopes or tuple(grant.needed_scopes),
+        needed_scopes=tuple(grant.needed_scopes),
+        connected_by=grant.connected_by,
+        connected_at=grant.connected_at,
+        obtained_at=grant.obtained_at,
+        expires_at=grant.expires_at,
+        renews=grant.renews or auth.kind is AuthKind.CLIENT_CREDENTIALS,
+        error=grant.last_error,
+        client_id=auth.client_id,
+        client_source=auth.client_source,
+        has_secret=auth.has_secret,
+        pkce_unlisted=auth.pkce_unlisted,
+    )
+
+
+def _find_kind(grant: OAuthGrant | None, client: OAuthClient | None, *, has_headers: bool) -> AuthKind:
+    if client is not None and client.source == ClientSource.GIVEN:
+        return AuthKind(client.kind)
+    is_signed_in = grant is not None and (grant.sealed or not has_headers)
+    is_wanted = is_signed_in and grant is not None and grant.state != AuthState.NONE
+    if is_wanted:
+        return AuthKind.OAUTH
+    return AuthKind.HEADERS if has_headers else AuthKind.NONE

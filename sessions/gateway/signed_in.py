@@ -1,0 +1,72 @@
+"""Requests to servers that were signed in to: with a good token, and once more where it was refused."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from catalog.domain.connection import SIGN_IN_CODES, UpstreamFailure
+from catalog.domain.upstream_calls import LeaseHolder, Upstream
+from catalog.models import Server
+from catalog.services import access_tokens
+from catalog.upstream.leases import LeasePool
+from sessions.gateway.answers import JsonObject
+from sessions.gateway.threads import Threads
+
+# They wait for authorization servers, so they have threads of their own.
+TOKEN_THREADS = 8
+NoteToken = Callable[[str], None]
+
+
+class SignedInRequests:
+    def __init__(self, pool: LeasePool) -> None:
+        self._pool = pool
+        self._threads = Threads(TOKEN_THREADS)
+
+    async def request(
+        self,
+        upstream: Upstream,
+        holder: LeaseHolder,
+        method: str,
+        params: JsonObject,
+        *,
+        note_token: NoteToken | None = None,
+        **options: Any,
+    ) -> JsonObject:
+        """As `LeasePool.request`, which gets the options. `note_token` hears of each token that is sent."""
+        note = note_token or _ignore
+        if upstream.needs_token:
+            upstream = replace(upstream, token=await self._threads.run(_find_token, upstream.server_id))
+        note(upstream.token)
+        try:
+            return await self._pool.request(upstream, holder, method, params, **options)
+        except UpstreamFailure as failure:
+            if failure.code not in SIGN_IN_CODES or failure.challenge is None:
+                raise
+            token = await self._threads.run(_renew, upstream, failure)
+        upstream = replace(upstream, token=token)
+        note(token)
+        try:
+            return await self._pool.request(upstream, holder, method, params, **options)
+        except UpstreamFailure as failure:
+            if failure.code not in SIGN_IN_CODES:
+                raise
+            raise await self._threads.run(_end, upstream, failure) from None
+
+    def close(self) -> None:
+        self._threads.close()
+
+
+def _ignore(token: str) -> None:
+    """Nothing of it is recorded."""
+
+
+def _find_token(server_id: int) -> str:
+    return access_tokens.fresh_access_token(Server(pk=server_id))
+
+
+def _renew(upstream: Upstream, failure: UpstreamFailure) -> str:
+    return access_tokens.renew_refused_token(Server(pk=upstream.server_id), upstream.token, failure)
+
+
+def _end(upstream: Upstream, failure: UpstreamFailure) -> UpstreamFailure:
+    return access_tokens.end_refused_grant(Server(pk=upstream.server_id), upstream.token, failure)
