@@ -22,13 +22,13 @@ from bench.gateway_costs import (
     CallTimes,
     Cost,
     compare_calls,
+    compare_lists,
     compare_searches,
     fixture_settings,
-    measure_list,
     time_calls,
     wait_until_callable,
 )
-from bench.gateway_instance import running_measured, running_upstreams
+from bench.gateway_instance import Measured, running_measured, running_upstreams
 from bench.gateway_load import KillResult, LoadResult, run_kill, run_load
 from bench.search_speed import load_queries
 from catalog.domain.limits import QUERY_CHARS
@@ -58,11 +58,9 @@ def main() -> None:
     options = read_options()
     end_with_all()
     with tempfile.TemporaryDirectory(prefix="gateway-") as folder:
-        few = measure_few(Path(folder) / "few", calls=options.calls)
-        data = Path(folder) / "many"
         with running_upstreams(UPSTREAMS) as urls:
-            bounds = measure_many(data, urls, few, options)
-        bounds.append(Bound("processes left at the end", len(processes_of(data)), 0))
+            bounds = measure(Path(folder), urls, options)
+        bounds.append(Bound("processes left at the end", len(processes_of(Path(folder) / "many")), 0))
     if not judge(bounds):
         sys.exit(1)
 
@@ -82,18 +80,18 @@ def read_tools(count: int) -> list[str]:
     return list(dict.fromkeys([*first.values(), *lines]))[:count]
 
 
-def measure_few(data: Path, *, calls: int) -> Cost:
-    with running_measured(data, read_tools(FEW_TOOLS), keys=1) as measured:
-        return asyncio.run(measure_list(measured, label=f"tools/list, {FEW_TOOLS} tools", count=calls))
+def measure_lists(many: Measured, data: Path, options: argparse.Namespace) -> list[Cost]:
+    """Beside an instance of few tools, which ends with this."""
+    labels = [f"tools/list, {count:,} tools" for count in (FEW_TOOLS, options.tools)]
+    with running_measured(data, read_tools(FEW_TOOLS), keys=1) as few:
+        return asyncio.run(compare_lists(few, many, labels=labels, count=options.calls))
 
 
-def measure_many(data: Path, urls: Sequence[str], few: Cost, options: argparse.Namespace) -> list[Bound]:
+def measure(folder: Path, urls: Sequence[str], options: argparse.Namespace) -> list[Bound]:
     queries = [query[:QUERY_CHARS] for query in load_queries(QUERIES)]
     names = [f"up-{number}" for number in range(len(urls))]
-    with running_measured(data, read_tools(options.tools), keys=KEYS) as measured:
-        many = asyncio.run(
-            measure_list(measured, label=f"tools/list, {options.tools:,} tools", count=options.calls)
-        )
+    with running_measured(folder / "many", read_tools(options.tools), keys=KEYS) as measured:
+        few, many = measure_lists(measured, folder / "few", options)
         searches = [
             asyncio.run(compare_searches(measured, queries, count=options.calls, at_once=at_once))
             for at_once in (1, AT_ONCE)

@@ -206,11 +206,17 @@ async def _repeat(act: Act, count: int, at_once: int) -> None:
     await asyncio.gather(*(work() for _ in range(at_once)))
 
 
-async def measure_list(measured: Measured, *, label: str, count: int) -> Cost:
-    async with calling_over_http(measured.url, Era.MODERN, key=measured.keys[0]) as gateway:
-        (cpu_ms,) = await _compare(
-            (lambda: measured.cpu_seconds("gateway"), lambda: gateway.ask("tools/list")),
+async def compare_lists(few: Measured, many: Measured, *, labels: Sequence[str], count: int) -> list[Cost]:
+    """The list of tools at two instances, the one with few tools first."""
+    async with (
+        calling_over_http(few.url, Era.MODERN, key=few.keys[0]) as of_few,
+        calling_over_http(many.url, Era.MODERN, key=many.keys[0]) as of_many,
+    ):
+        used = await _compare(
+            (lambda: few.cpu_seconds("gateway"), lambda: of_few.ask("tools/list")),
+            (lambda: many.cpu_seconds("gateway"), lambda: of_many.ask("tools/list")),
             count=count,
             at_once=1,
         )
-        return Cost(label, cpu_ms, gateway.received_bytes)
+        received = (of_few.received_bytes, of_many.received_bytes)
+    return [Cost(*one) for one in zip(labels, used, received, strict=True)]

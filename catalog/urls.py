@@ -17,6 +17,7 @@ from catalog.views import (
     server_adding,
     server_editing,
     servers,
+    sign_in,
     tool_loading,
     tools,
 )
@@ -40,7 +41,13 @@ urlpatterns = [
     path("servers/<path:name>/enabled/", server_editing.server_enabled, name="server_enabled"),
     path("servers/<path:name>/interval/", server_editing.server_interval, name="server_interval"),
     path("servers/<path:name>/delete/", server_editing.server_delete, name="server_delete"),
+    path("servers/<path:name>/connect/", sign_in.server_connect, name="server_connect"),
+    path("servers/<path:name>/disconnect/", sign_in.server_disconnect, name="server_disconnect"),
+    path("servers/<path:name>/client/", sign_in.server_client, name="server_client"),
     path("servers/<path:name>/", servers.server_detail, name="server_detail"),
+    # SIGN_IN_CALLBACK and CLIENT_DOCUMENT_PATH of the settings: providers know them, so they never change.
+    path("oauth/callback", sign_in.sign_in_callback, name="sign_in_callback"),
+    path("oauth/client.json", sign_in.client_document, name="client_document"),
     path("demo/enabled/", demo.demo_enabled, name="demo_enabled"),
     path("demo/remove/", demo.demo_remove, name="demo_remove"),
     path("tools/", tools.tool_list, name="tool_list"),

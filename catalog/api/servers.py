@@ -19,6 +19,8 @@ from catalog.domain.problems import Problems, join_place
 from catalog.models import Server
 from catalog.request_bodies import Text
 from catalog.schemas.servers import (
+    AuthIn,
+    AuthOut,
     ServerFieldsIn,
     ServerIn,
     ServerListOut,
@@ -29,8 +31,9 @@ from catalog.schemas.servers import (
 from catalog.sealing import SealBroken
 from catalog.selectors import rest
 from catalog.selectors.rest import ServerWithSizes
+from catalog.selectors.server_auth import read_auth
 from catalog.selectors.servers import find_server
-from catalog.services import config, servers, snapshots
+from catalog.services import config, servers, sign_in, snapshots
 from catalog.services.catalog_lock import lock_catalog
 from catalog.tasks import wake_workers_on_commit
 
@@ -138,8 +141,16 @@ def make_server_out(found: ServerWithSizes, caller: Caller) -> ServerOut:
         tokens=found.tokens,
         last_refreshed_at=server.last_refreshed_at,
         last_error=server.last_error if caller.is_admin else "",
+        auth=_describe_auth(server) if caller.is_admin else None,
         settings=_describe_settings(server) if caller.is_admin else None,
     )
+
+
+def _describe_auth(server: Server) -> AuthOut:
+    entry = servers.try_read_entry(server)
+    auth = read_auth(server, has_headers=bool(entry and entry.headers))
+    shown = {name: getattr(auth, name) for name in AuthOut.model_fields}
+    return AuthOut.model_validate({**shown, "scopes": list(auth.scopes)})
 
 
 def _describe_settings(server: Server) -> SettingsOut:
@@ -212,6 +223,18 @@ def _store_settings(caller: Caller, server: Server, sent: dict[str, Any]) -> Non
         servers.set_keeps_no_state(server=server, keeps_no_state=sent["keepsNoState"], actor=actor)
     if seconds is not None:
         servers.set_refresh_interval(server=server, seconds=seconds, actor=actor)
+    if sent.get("auth") is not None:
+        _store_auth(caller, server, sent["auth"])
+
+
+def _store_auth(caller: Caller, server: Server, wanted: AuthIn) -> None:
+    """What is sent back as an answer shows it is left as it is."""
+    shown = _describe_auth(server).model_dump()
+    sent = wanted.model_dump(exclude_none=True)
+    changed = {name: value for name, value in sent.items() if value != shown.get(name)}
+    if changed:  # a new client gets its issuer too, which may be the one that is shown
+        is_own = bool(shown["client_id"])
+        sign_in.change_client(server=server, given=changed if is_own else sent, actor=caller.actor)
 
 
 def _changes_address(name: str, sent: dict[str, Any]) -> bool:

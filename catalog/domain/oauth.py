@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from ipaddress import IPv6Address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -152,9 +153,12 @@ def is_address(text: str) -> bool:
         return False
     try:
         parts = urlsplit(text)
+        host, _ = parts.hostname or "", parts.port
+        if "[" in parts.netloc:
+            IPv6Address(host)
     except ValueError:
         return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc
+    return parts.scheme in {"http", "https"} and bool(host) and "@" not in parts.netloc
 
 
 def host_of(address: str) -> str:

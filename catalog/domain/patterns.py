@@ -7,8 +7,8 @@ parsed tree, so that the two cannot interpret one text differently: what was mea
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from re import _constants as ops
-from re import _parser as parser
+from re import _constants as ops  # type: ignore[attr-defined, unused-ignore]  # by mypy's version
+from re import _parser as parser  # type: ignore[attr-defined, unused-ignore]
 from typing import Any
 
 from catalog.domain.errors import InvalidInput

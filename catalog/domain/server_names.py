@@ -6,7 +6,7 @@ MAX_CHARS = 100
 # What stands below a server in addresses of the console and of REST, now or soon.
 BELOW_A_SERVER = (
     *("refresh", "test", "loading", "enabled", "interval", "edit", "delete"),
-    *("connect", "disconnect", "secrets"),
+    *("connect", "disconnect", "client", "secrets"),
 )
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _NUMBER = re.compile(r"~([0-9]{1,18})")

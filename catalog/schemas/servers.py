@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from ninja import Field, Schema
 from pydantic import StringConstraints, model_validator
 
-from catalog.domain.choices import Kind, Transport
+from catalog.domain.choices import AuthKind, AuthState, Kind, Transport
 from catalog.domain.limits import COUNT, DESCRIPTION_CHARS, SERVER_TIMEOUT_SECONDS
 from catalog.domain.problems import Problems
 from catalog.models.servers import Status
@@ -30,6 +30,17 @@ SERVER_EXAMPLE: dict[str, Any] = {
     "tokens": 9800,
     "last_refreshed_at": "2026-01-05T09:00:00Z",
     "last_error": "",
+    "auth": {
+        "kind": "headers",
+        "state": "none",
+        "issuer": "",
+        "client_id": "",
+        "scopes": [],
+        "connected_by": "",
+        "expires_at": None,
+        "renews": False,
+        "error": "",
+    },
     "settings": {
         "refreshIntervalSeconds": 3600,
         "url": "https://mcp.example.com/",
@@ -52,6 +63,20 @@ class SettingsOut(Schema):
     timeoutSeconds: int | None = None  # noqa: N815
 
 
+class AuthOut(Schema):
+    """How this service proves to the server who it is. No token and no secret is ever shown."""
+
+    kind: AuthKind
+    state: AuthState
+    issuer: str = Field(description="Who signs people in.")
+    client_id: str = Field(description="Of a client of one's own; empty where the console made itself known.")
+    scopes: list[str] = Field(description="Those that were granted, before that those that are asked for.")
+    connected_by: str
+    expires_at: datetime | None = Field(description="When the present token ends; null where it does not.")
+    renews: bool = Field(description="Whether a new token needs nobody to sign in.")
+    error: str
+
+
 class ServerOut(Schema):
     model_config = example(SERVER_EXAMPLE)
 
@@ -71,6 +96,7 @@ class ServerOut(Schema):
     tokens: int
     last_refreshed_at: datetime | None
     last_error: str
+    auth: AuthOut | None = Field(description="For admin keys only.")
     settings: SettingsOut | None = Field(description="For admin keys only.")
 
 
@@ -99,6 +125,21 @@ class AddressIn(BodyIn):
     refreshIntervalSeconds: Annotated[int, Field(ge=10, le=COUNT)] | None = None  # noqa: N815
 
 
+class AuthIn(BodyIn):
+    """A client of one's own, by which people or this service itself sign in to the server.
+
+    What an answer says of the sign-in can be sent back, and changes nothing.
+    """
+
+    answer_only = frozenset({"state", "connected_by", "expires_at", "renews", "error"})
+
+    kind: Choice[AuthKind] | None = Field(None, description="`none` forgets the client and the sign-in.")
+    issuer: Text | None = Field(None, description="The authorization server that the client is for.")
+    client_id: Text | None = None
+    client_secret: Text | None = Field(None, description="Write-only; it may be a private key as PEM.")
+    scopes: list[Text] | None = Field(None, description="Empty: those that the server asks for.")
+
+
 class ServerFieldsIn(AddressIn):
     """An address as a config file has it: a `command` or a `url`, or `tools` given as a snapshot.
 
@@ -118,6 +159,7 @@ class ServerFieldsIn(AddressIn):
     )
     enabled: bool | None = None
     tools: list[dict[str, Any]] | None = Field(None, description="Definitions, for a snapshot.")
+    auth: AuthIn | None = None
     settings: AddressIn | None = None
 
     @model_validator(mode="before")

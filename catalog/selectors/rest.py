@@ -130,7 +130,7 @@ def _with_decisions(tools: Sequence[Tool], policy: Policy | None) -> list[ToolWi
 
 
 def _with_sizes(policy: Policy | None) -> QuerySet[Any]:
-    servers: QuerySet[Any] = Server.objects.all()
+    servers: QuerySet[Any] = Server.objects.select_related("oauth_client", "oauth_grant")
     counted = ACTIVE_TOOLS
     if policy is not None:
         counted = ACTIVE_TOOLS & Q(tools__decisions__policy=policy)

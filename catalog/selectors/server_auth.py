@@ -12,7 +12,7 @@ from catalog.models.oauth import ClientSource
 @dataclass(frozen=True, slots=True)
 class ServerAuth:
     """`scopes` are those that were granted, before that those that are asked for. `client_id` and
-    `client_issuer` are those of a client of one's own.
+    `client_scopes` are those of a client of one's own.
     """
 
     kind: AuthKind
@@ -27,6 +27,7 @@ class ServerAuth:
     renews: bool = False
     error: str = ""
     client_id: str = ""
+    client_scopes: tuple[str, ...] = ()
     client_source: str = ""
     has_secret: bool = False
     pkce_unlisted: bool = False
@@ -39,6 +40,11 @@ class ServerAuth:
     @property
     def is_connected(self) -> bool:
         return self.state in (AuthState.CONNECTED, AuthState.SCOPE_NEEDED)
+
+    @property
+    def was_renewed(self) -> bool:
+        """Whether the present token is not the one of the sign-in."""
+        return self.obtained_at != self.connected_at
 
     @property
     def has_own_client(self) -> bool:
@@ -60,6 +66,7 @@ def read_auth(server: Server, *, has_headers: bool) -> ServerAuth:
         issuer=own.issuer if own else "",
         scopes=wanted,
         client_id=own.client_id if own else "",
+        client_scopes=wanted,
         client_source=client.source if client else "",
         has_secret=bool(own and own.sealed),
         pkce_unlisted=bool(own and own.pkce_unlisted),
@@ -81,6 +88,7 @@ def _with_grant(auth: ServerAuth, grant: OAuthGrant) -> ServerAuth:
         renews=grant.renews or auth.kind is AuthKind.CLIENT_CREDENTIALS,
         error=grant.last_error,
         client_id=auth.client_id,
+        client_scopes=auth.client_scopes,
         client_source=auth.client_source,
         has_secret=auth.has_secret,
         pkce_unlisted=auth.pkce_unlisted,

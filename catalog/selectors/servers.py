@@ -144,7 +144,9 @@ def at_address(address: str) -> Q:
 
 
 def find_server(address: str) -> Server:
-    server = Server.objects.filter(at_address(address)).first()
+    """With what is known of signing in to it."""
+    found = Server.objects.select_related("oauth_client", "oauth_grant").filter(at_address(address))
+    server = found.first()
     if server is None:
         raise NotFound(f"There is no server named {address}.")
     return server

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db.models import F, Q
@@ -295,7 +295,7 @@ def challenge_of(grant: OAuthGrant | None) -> Challenge:
 
 def _require_issuer(client: OAuthClient, server: AuthorizationServer) -> None:
     """A client's secret goes to nobody but who it is for."""
-    if client.issuer != server.issuer:
+    if not oauth.is_same_issuer(client.issuer, server.issuer):
         raise UpstreamFailure(
             FailureCode.CLIENT_REFUSED, "The client belongs to another sign-in server: connect again"
         )
@@ -308,7 +308,9 @@ def _store(
     held = OAuthGrant.objects.filter(pk=grant.pk, holder=grant.holder, generation=grant.generation)
     store_tokens(grant, secrets, tokens, server)
     fields = ("sealed", "issuer", "obtained_at", "expires_at", "renews", "granted_scopes", "generation")
-    state = {} if grant.state == AuthState.SCOPE_NEEDED else {"state": AuthState.CONNECTED}
+    state: dict[str, Any] = {}
+    if grant.state != AuthState.SCOPE_NEEDED:
+        state["state"] = AuthState.CONNECTED
     if grant.connected_at is None:  # a client's own token: nobody signed in
         url = connections.read_connection(grant.server).url
         state |= {"connected_at": grant.obtained_at, "address_sha256": oauth_rows.address_digest(url)}

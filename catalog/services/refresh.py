@@ -110,9 +110,7 @@ def run_refresh(job: Job, *, list_tools: ListTools | None = None) -> None:
         connection = _read_connection(server)
         listing = access_tokens.ask_signed_in(
             server,
-            lambda token: ask(
-                connection, limits=limits_of(connection), rules=read_rules(), **with_token(token)
-            ),
+            lambda token: ask(connection, limits=limits_of(connection), rules=read_rules(), token=token),
         )
         definitions = [Definition.from_wire(wire) for wire in listing.definitions]
         prepared = tools.prepare_listing(server=server, definitions=definitions, masked=listing.masked)
@@ -127,11 +125,6 @@ def run_refresh(job: Job, *, list_tools: ListTools | None = None) -> None:
         raise
     if stored and stored.touched:
         retention.prune_server(server_id=server.pk, now=timezone.now())
-
-
-def with_token(token: str) -> dict[str, str]:
-    """The argument of `list_tools`, where there is a token to send."""
-    return {"token": token} if token else {}
 
 
 def _explain(error: Exception) -> UpstreamFailure:

@@ -4,9 +4,11 @@ What happens to the tokens afterwards is in `access_tokens.py`.
 """
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -21,6 +23,7 @@ from catalog.domain.limits import OAUTH_SCOPES, OAUTH_TOKEN_CHARS
 from catalog.domain.oauth import (
     AuthorizationServer,
     ClientCredentials,
+    Tokens,
     is_address,
     is_credential,
     is_private_key,
@@ -30,14 +33,14 @@ from catalog.domain.problems import Problems
 from catalog.models import OAuthAttempt, OAuthClient, OAuthGrant, Server
 from catalog.models.changes import Subject
 from catalog.models.oauth import ClientSource
+from catalog.sealing import SealBroken
 from catalog.services import access_tokens, changes, connections, oauth_rows, refresh
 from catalog.services.catalog_lock import lock_catalog
 from catalog.services.oauth_rows import AttemptSecrets, GrantSecrets
-from catalog.upstream import oauth
+from catalog.upstream import oauth, oauth_discovery
 
 ATTEMPT_LASTS = timedelta(minutes=10)
 STALE = "This sign-in is not under way here any more: connect again from the server's page"
-_KEPT_OF_CLIENT = ("kind", "issuer", "client_id", "scopes", "pkce_unlisted")
 
 
 class SignInFailed(ToolSearchError):
@@ -79,6 +82,7 @@ class Departure:
     host: str
     scopes: tuple[str, ...]
     client_source: str
+    redirect_uri: str
     url: str
 
 
@@ -105,7 +109,7 @@ def begin(*, server: Server, actor: actors.Actor, way_back: WayBack) -> OAuthAtt
     scopes = _join_scopes(tuple(own.scopes) if own else (), found.scopes, grant)
     request = oauth.begin(found, way_back.redirect_uri, scopes)
     attempt = OAuthAttempt(
-        state_sha256=_digest(request.state),
+        state_sha256=digest_state(request.state),
         server=server,
         user=actor.user,
         expires_at=timezone.now() + ATTEMPT_LASTS,
@@ -126,6 +130,7 @@ def find_departure(*, state_sha256: str, actor: actors.Actor) -> Departure:
         host=opened.request.server.host,
         scopes=opened.request.scopes,
         client_source=client.source if client else "",
+        redirect_uri=opened.request.redirect_uri,
         url=oauth.write_authorization_url(opened.request, opened.client.client_id),
     )
 
@@ -137,7 +142,7 @@ def finish(*, answer: Mapping[str, str], actor: actors.Actor) -> Server:
     Raises SignInFailed, and UpstreamFailure where the provider gives no token.
     """
     actors.require(actor, Role.ADMIN)
-    attempt = _find_attempt(_digest(answer.get("state", "")), actor)
+    attempt = _find_attempt(digest_state(answer.get("state", "")), actor)
     opened = oauth_rows.read_attempt(attempt)
     count, _ = OAuthAttempt.objects.filter(pk=attempt.pk).delete()
     if count != 1:
@@ -180,69 +185,115 @@ def disconnect(*, server: Server, actor: actors.Actor) -> bool:
     actors.require(actor, Role.ADMIN)
     with lock_catalog():
         grant = OAuthGrant.objects.select_for_update().filter(server=server).first()
-        client = OAuthClient.objects.filter(server=server).first()
         if grant is None or not grant.sealed:
             raise Conflict(f"{server.name} is not connected")
-        secrets = oauth_rows.read_grant(grant)
+        before, revoke = str(grant.state), _prepare_revocation(grant)
         _clear_grant(grant)
-        _record(server, actor, {"signIn": grant.state}, {"signIn": AuthState.NONE})
+        _record(server, actor, {"signIn": before}, {"signIn": AuthState.NONE})
         if server.enabled:
             refresh.request_refresh(server=server)
-    if client is None or secrets.server is None:
-        return False
-    credentials = oauth_rows.read_client(client, secrets.server)
-    return oauth.revoke(
-        secrets.server,
+    return revoke()
+
+
+def _prepare_revocation(grant: OAuthGrant) -> Callable[[], bool]:
+    """What tells the provider that a grant is not used any more, for when it has been forgotten here."""
+    client = OAuthClient.objects.filter(server=grant.server_id).first()
+    try:
+        secrets = oauth_rows.read_grant(grant)
+        found, token = secrets.server, secrets.refresh_token or secrets.access_token
+        credentials = oauth_rows.read_client(client, found) if client and found else None
+    except SealBroken:
+        return lambda: False
+    if found is None or credentials is None or not token or credentials.client_id == "":
+        return lambda: False
+    return partial(
+        oauth.revoke,
+        found,
         credentials,
-        secrets.refresh_token or secrets.access_token,
+        token,
         is_refresh=bool(secrets.refresh_token),
         network=access_tokens.read_network(),
     )
 
 
+def change_client(*, server: Server, given: Mapping[str, Any], actor: actors.Actor) -> None:
+    """Change some fields of a client of one's own, or make one of them. Raises InvalidInput."""
+    row = OAuthClient.objects.filter(server=server, source=ClientSource.GIVEN).first()
+    known = ClientSettings(AuthKind.OAUTH)
+    if row is not None:
+        known = ClientSettings(
+            kind=AuthKind(row.kind),
+            issuer=row.issuer,
+            client_id=row.client_id,
+            scopes=tuple(row.scopes),
+            pkce_unlisted=row.pkce_unlisted,
+        )
+    scopes = {"scopes": tuple(given["scopes"])} if "scopes" in given else {}
+    set_client(server=server, wanted=replace(known, **{**given, **scopes}), actor=actor)
+
+
 @lock_catalog()
 def set_client(*, server: Server, wanted: ClientSettings, actor: actors.Actor) -> None:
-    """Sign in to a server as a client of one's own, or with `none` as whatever client this console can be.
+    """Sign in to a server as a client of one's own; the kind `none` forgets the client and the sign-in.
 
     What another client was granted ends with that. The caller wakes the workers. Raises InvalidInput.
     """
     actors.require(actor, Role.ADMIN)
+    if wanted.kind not in (AuthKind.OAUTH, AuthKind.CLIENT_CREDENTIALS):
+        _forget_sign_in(server, wanted, actor)
+        return
     row = OAuthClient.objects.select_for_update().filter(server=server, source=ClientSource.GIVEN).first()
     before = describe_client(row)
-    if wanted.kind not in (AuthKind.OAUTH, AuthKind.CLIENT_CREDENTIALS) or not wanted.client_id:
-        _require_no_client(wanted)
-        if row is not None:
-            OAuthClient.objects.filter(pk=row.pk).delete()
-            _end_with_client(server)
-            _record(server, actor, {"signInClient": before}, {"signInClient": None})
-        return
+    had_secret = oauth_rows.read_client_secret(row) if row else ""
     _require_remote(server)
     _check_client(wanted, row)
-    had_secret = oauth_rows.read_client_secret(row) if row else ""
     secret = had_secret if wanted.client_secret is None else wanted.client_secret
     OAuthClient.objects.filter(server=server).exclude(source=ClientSource.GIVEN).delete()
     client = row or OAuthClient(server=server, source=ClientSource.GIVEN)
     client.kind, client.issuer, client.client_id = wanted.kind, wanted.issuer, wanted.client_id
     client.scopes, client.pkce_unlisted = list(wanted.scopes), wanted.pkce_unlisted
     oauth_rows.seal_client_secret(client, secret)
-    client.save()
     after = describe_client(client)
     if before == after and had_secret == secret:
         return
-    if before is not None and before == after:
-        after = {**after, "secret": "replaced"} if after else after
+    client.save()
+    if had_secret and secret and had_secret != secret:
+        after["clientSecret"] = "replaced"
     _end_with_client(server)
     if wanted.kind is AuthKind.CLIENT_CREDENTIALS:
         OAuthGrant.objects.get_or_create(server=server)
-    _record(server, actor, {"signInClient": before}, {"signInClient": after})
+    _record(server, actor, before, after)
 
 
-def describe_client(client: OAuthClient | None) -> dict[str, object] | None:
-    """A client of one's own, without its secret."""
+def _forget_sign_in(server: Server, wanted: ClientSettings, actor: actors.Actor) -> None:
+    """A client that is given along with the kind `none` is a mistake."""
+    if wanted.kind is AuthKind.HEADERS:
+        raise InvalidInput.at("auth.kind", "is what a server with headers has: give the headers")
+    row = OAuthClient.objects.filter(server=server, source=ClientSource.GIVEN).first()
+    grant = OAuthGrant.objects.filter(server=server).first()
+    if row is None and not (grant and grant.sealed):
+        return
+    before, after = describe_client(row), dict[str, object]()
+    if grant is not None and grant.sealed:
+        before, after = {**before, "signIn": str(grant.state)}, {**after, "signIn": AuthState.NONE}
+        transaction.on_commit(_prepare_revocation(grant), robust=True)
+    OAuthClient.objects.filter(server=server).delete()
+    _end_with_client(server)
+    _record(server, actor, before, after)
+
+
+def describe_client(client: OAuthClient | None) -> dict[str, object]:
+    """A client of one's own for the change record, without its secret; empty where there is none."""
     if client is None or client.source != ClientSource.GIVEN:
-        return None
-    described = {name: getattr(client, name) for name in _KEPT_OF_CLIENT}
-    return {**described, "kind": str(client.kind), "hasSecret": bool(client.sealed)}
+        return {}
+    return {
+        "signInKind": str(client.kind),
+        "signInIssuer": client.issuer,
+        "clientId": client.client_id,
+        "clientScopes": " ".join(client.scopes),
+        "clientSecret": "given" if client.sealed else "none",
+        **({"pkceUnlisted": True} if client.pkce_unlisted else {}),
+    }
 
 
 def forget_address(server: Server, *, keeps_client: bool) -> None:
@@ -266,7 +317,7 @@ def describe_this_client() -> dict[str, object]:
         "client_name": oauth.CLIENT_NAME,
         "client_uri": home,
         "redirect_uris": [f"{home}{settings.SIGN_IN_CALLBACK}"],
-        "grant_types": list(oauth.GRANT_TYPES),
+        "grant_types": list(oauth_discovery.GRANT_TYPES),
         "response_types": ["code"],
         "token_endpoint_auth_method": "none",
         "application_type": "web",
@@ -283,7 +334,7 @@ def _find_client(
     """One's own, then the document, then the registration of before, then a new one."""
     row = OAuthClient.objects.filter(server=server).first()
     if row is not None and row.source == ClientSource.GIVEN:
-        if row.issuer != found.issuer:
+        if not oauth.is_same_issuer(row.issuer, found.issuer):
             raise UpstreamFailure(
                 FailureCode.SIGN_IN_UNUSABLE, f"The client id is for {row.issuer}, not for {found.issuer}"
             )
@@ -350,7 +401,7 @@ def _join_scopes(own: tuple[str, ...], found: tuple[str, ...], grant: OAuthGrant
 
 
 @lock_catalog()
-def _store_grant(server_id: int, opened: AttemptSecrets, tokens: oauth.Tokens, actor: actors.Actor) -> Server:
+def _store_grant(server_id: int, opened: AttemptSecrets, tokens: Tokens, actor: actors.Actor) -> Server:
     server = Server.objects.filter(pk=server_id).first()
     if server is None:
         raise SignInFailed("The server was removed meanwhile")
@@ -455,13 +506,6 @@ def _check_client(wanted: ClientSettings, row: OAuthClient | None) -> None:
     problems.raise_if_any()
 
 
-def _require_no_client(wanted: ClientSettings) -> None:
-    if wanted.kind is AuthKind.CLIENT_CREDENTIALS:
-        raise InvalidInput.at("auth.client_id", "is needed")
-    if wanted.client_secret:
-        raise InvalidInput.at("auth.client_secret", "is that of a client id, which is missing")
-
-
 def _require_remote(server: Server) -> None:
     if server.transport not in (Transport.HTTP, Transport.SSE):
         raise InvalidInput.at("auth", "is for servers with an address: a command takes variables")
@@ -473,5 +517,6 @@ def _record(
     changes.record_change(actor=actor, subject=Subject.SERVER, name=server.name, before=before, after=after)
 
 
-def _digest(state: str) -> str:
+def digest_state(state: str) -> str:
+    """By which an attempt is found: the state itself stays with the browser and the provider."""
     return hashlib.sha256(state.encode()).hexdigest()

@@ -165,6 +165,11 @@ def write_authorization_url(request: SignInRequest, client_id: str) -> str:
     return parts._replace(query=urlencode([*query, *asked.items()])).geturl()
 
 
+def is_same_issuer(one: str, other: str) -> bool:
+    """Whether two names are of one issuer: the slash at the end of a host may be left out."""
+    return sdk.issuers_match(one, other)
+
+
 def require_issuer(server: AuthorizationServer, told: str | None) -> None:
     """Raises UpstreamFailure where the way back does not come from the server that was gone to (RFC 9207)."""
     try:
@@ -210,10 +215,10 @@ def revoke(
     endpoint = server.metadata.get("revocation_endpoint")
     if not endpoint:
         return False
-    hint = "refresh_token" if is_refresh else "access_token"
-    request = _write_request(str(endpoint), server, client, {"token": token, "token_type_hint": hint})
+    asked = {"token": token, "token_type_hint": "refresh_token" if is_refresh else "access_token"}
 
     async def converse(http: OAuthHttp) -> bool:
+        request = _write_request(str(endpoint), server, client, asked)
         return (await http.send(request)).status_code == httpx2.codes.OK
 
     try:
@@ -295,7 +300,8 @@ def _sign(client: ClientCredentials, issuer: str) -> str:
         return jwt.encode(claims, client.secret, algorithm=algorithm)
     except (ValueError, TypeError, jwt.PyJWTError):
         raise UpstreamFailure(
-            FailureCode.CLIENT_REFUSED, "The client's private key cannot be used: give an RSA or EC key"
+            FailureCode.CLIENT_REFUSED,
+            "The client's private key cannot be used: give an RSA key, or one of the curve P-256",
         ) from None
 
 

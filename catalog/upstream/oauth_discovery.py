@@ -36,12 +36,12 @@ async def find_authorization_server(
     """
     resource = await _read_resource(http, server_url, challenge)
     expected = _choose_issuer(resource, issuer, host_of(server_url))
-    found = await _read_metadata(http, expected, server_url)
+    found = await _read_metadata(http, expected, server_url, is_exact=resource is not None)
     if found is None and expected:
         raise is_unusable(f"The sign-in server {expected} has no description of itself (RFC 8414)")
     metadata = found or _made_up(server_url)
-    if found is not None and not pkce_unlisted:
-        _require_pkce(metadata)
+    if found is not None:
+        _require_pkce(metadata, may_be_unlisted=pkce_unlisted)
     kept = metadata.model_dump(mode="json", exclude_none=True, include=set(_KEPT))
     for name in _ENDPOINTS:
         if name in kept:
@@ -99,8 +99,12 @@ def _choose_issuer(resource: ProtectedResourceMetadata | None, named: str, host:
     )
 
 
-async def _read_metadata(http: OAuthHttp, issuer: str, server_url: str) -> OAuthMetadata | None:
-    """What the issuer says of itself, if it is that issuer; None where nothing is there."""
+async def _read_metadata(
+    http: OAuthHttp, issuer: str, server_url: str, *, is_exact: bool
+) -> OAuthMetadata | None:
+    """What the issuer says of itself, if it is that issuer; None where nothing is there. `is_exact` is that
+    its name comes from a description: a person may leave out the slash at its end.
+    """
     expected = issuer or _origin_issuer(server_url)
     for url in sdk.build_oauth_authorization_server_metadata_discovery_urls(issuer or None, server_url):
         response = await http.send(sdk.create_oauth_metadata_request(url))
@@ -111,7 +115,7 @@ async def _read_metadata(http: OAuthHttp, issuer: str, server_url: str) -> OAuth
                 raise is_unusable(f"The description of the sign-in server at {host_of(url)} is not sound")
             continue
         told = str(found.issuer)
-        is_same = told == expected or (not issuer and sdk.issuers_match(told, expected))
+        is_same = told == expected if is_exact else sdk.issuers_match(told, expected)
         if not is_same:
             raise is_unusable(
                 f"The sign-in server at {host_of(url)} says that it is another issuer: sign-in was refused"
@@ -136,10 +140,12 @@ def _made_up(server_url: str) -> OAuthMetadata:
         raise is_unusable(f"There is no sign-in at {host_of(server_url)}") from None
 
 
-def _require_pkce(metadata: OAuthMetadata) -> None:
+def _require_pkce(metadata: OAuthMetadata, *, may_be_unlisted: bool) -> None:
     listed = metadata.code_challenge_methods_supported
     host = host_of(str(metadata.authorization_endpoint))
     if listed is None:
+        if may_be_unlisted:
+            return
         raise is_unusable(
             f"The sign-in server at {host} does not say that it takes PKCE, without which a sign-in can be "
             "stolen. If its maker says that it does, allow it in the settings of the client"

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from catalog import tasks
 from catalog.access.roles import Role, require_role, role_of, role_required
+from catalog.console.callbacks import find_callbacks
 from catalog.console.pages import render_page, wants_part
 from catalog.console.seen import STOP_ASKING
 from catalog.console.spans import write_span
@@ -21,6 +22,7 @@ from catalog.domain.errors import Conflict
 from catalog.domain.server_names import MAX_CHARS as SERVER_NAME_CHARS
 from catalog.forms.filters import ServerFilterForm
 from catalog.forms.servers import IntervalForm
+from catalog.forms.sign_in import ClientForm
 from catalog.models import Server
 from catalog.models.jobs import JobState
 from catalog.selectors import (
@@ -30,6 +32,7 @@ from catalog.selectors import (
     server_features,
     server_marks,
     servers,
+    sign_in_card,
     token_map,
     tools,
 )
@@ -96,10 +99,11 @@ def show_server(
     server: Server,
     form: IntervalForm | None = None,
     *,
+    client_form: ClientForm | None = None,
     version: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """`form` is given where it has mistakes to show, `version` where it is saved over a change."""
+    """A form is given where it has mistakes to show, `version` where one is saved over a change."""
     interval = {"interval": write_span(server.refresh_interval_seconds)}
     entry = server_services.try_read_entry(server)
     policy = policies.choose_policy(request.GET.get("policy", ""))
@@ -118,6 +122,7 @@ def show_server(
         "changed": _compare_changed(server),
         "features": server_features.features_of_server(server),
         "runs": servers.refresh_history(server),
+        **_describe_sign_in(request, server, entry, client_form),
         **_progress(server),
     }
     page, part = "catalog/server_detail.html", "catalog/_server_detail.html"
@@ -155,6 +160,17 @@ def _describe_settings(entry: ServerEntry | None) -> dict[str, object]:
         "headers": ", ".join(entry.headers),
         "timeout_seconds": entry.timeout_seconds,
     }
+
+
+def _describe_sign_in(
+    request: HttpRequest, server: Server, entry: ServerEntry | None, form: ClientForm | None
+) -> dict[str, object]:
+    """The form is for admins, beside the rest of what there is to sign in to the server."""
+    card = sign_in_card.read_card(server, header_names=entry.headers if entry else ())
+    if card is None or role_of(request.user) < Role.ADMIN:
+        return {"sign_in": card}
+    callback = next(iter(find_callbacks(request)), "")
+    return {"sign_in": card, "client_form": form or ClientForm(auth=card.auth), "callback": callback}
 
 
 def _find_field(request: HttpRequest, server: Server, entry: ServerEntry | None) -> str:

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the MCP servers that the tests marked `servers` run, into var/test-servers. Does nothing when they are there.
+# Installs the MCP servers that the tests marked `servers` run, and an authorization server, into var/test-servers. Does
+# nothing when they are there.
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -7,7 +8,8 @@ target="$root/var/test-servers"
 npm_packages="
 @modelcontextprotocol/server-everything@2026.8.31
 @modelcontextprotocol/server-filesystem@2026.8.31
-@modelcontextprotocol/server-memory@2026.8.31"
+@modelcontextprotocol/server-memory@2026.8.31
+oidc-provider@9.13.3"
 pypi_packages="
 mcp-server-time==2026.10.19
 mcp-server-git==2026.10.19

@@ -121,7 +121,7 @@ def test_connection_is_tested_by_rest_and_nothing_is_added(instance: Instance) -
         wrong = client.post("/servers/locked/test", {"url": address})
     assert (right["ok"], right["tools"], right["error"]) == (True, 2, "")
     assert (wrong["ok"], wrong["tools"]) == (False, 0)
-    assert "needs a token" in wrong["error"]
+    assert "needs a sign-in" in wrong["error"]
     assert client.call("GET", "/servers/locked").status == 404
 
 

@@ -46,7 +46,7 @@ def test_a_stored_header_that_would_lead_elsewhere_is_never_sent(web: Web, name:
 @pytest.mark.parametrize(
     ("path", "code", "words"),
     [
-        ("401", FailureCode.UNAUTHORIZED, "needs a token: paste it as a header"),
+        ("401", FailureCode.SIGN_IN_NEEDED, "needs a sign-in: connect it, or paste a token as a header"),
         ("403", FailureCode.UNAUTHORIZED, "refuses access (403)"),
         ("404", FailureCode.HTTP_STATUS, "check the path"),
         ("missing", FailureCode.HTTP_STATUS, "check the path"),
@@ -54,7 +54,7 @@ def test_a_stored_header_that_would_lead_elsewhere_is_never_sent(web: Web, name:
         ("429", FailureCode.HTTP_STATUS, "refresh it less often"),
         ("503", FailureCode.HTTP_STATUS, "has an error of its own (HTTP status 503)"),
         ("away", FailureCode.REDIRECTED, "redirects to 169.254.169.254, which is not followed"),
-        ("nearby", FailureCode.UNAUTHORIZED, "needs a token"),
+        ("nearby", FailureCode.SIGN_IN_NEEDED, "needs a sign-in"),
         ("packed", FailureCode.NOT_MCP, "compresses its answers"),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_trusted_certificate_is_checked_against_the_name(
     certificate = write_own_certificate(tmp_path / "own.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     with run_web(certificate) as secure:
-        assert fail_at(f"https://localhost:{secure.port}/401").code is FailureCode.UNAUTHORIZED
+        assert fail_at(f"https://localhost:{secure.port}/401").code is FailureCode.SIGN_IN_NEEDED
         assert fail_at(f"https://127.0.0.1:{secure.port}/401").code is FailureCode.TLS
 
 

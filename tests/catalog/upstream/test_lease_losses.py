@@ -72,7 +72,7 @@ async def test_a_refusal_that_names_the_request_is_an_answer(
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (401, "needs a token|refused the token"),
+        (401, "needs a sign-in"),
         (403, "refuses access"),
         (500, "error of its own"),
         (429, "fewer"),

@@ -72,7 +72,13 @@ PAGES: dict[str, tuple[Least, Least]] = {
     "server_enabled": (NOBODY, EDITOR),
     "server_interval": (NOBODY, EDITOR),
     "server_delete": (NOBODY, ADMIN),
+    "server_connect": (ADMIN, ADMIN),
+    "server_disconnect": (NOBODY, ADMIN),
+    "server_client": (NOBODY, ADMIN),
     "server_detail": (VIEWER, NOBODY),
+    # Answers everybody, and only a browser whose sign-in is under way with more than a refusal.
+    "sign_in_callback": (ANYONE, NOBODY),
+    "client_document": (ANYONE, NOBODY),
     "demo_enabled": (NOBODY, EDITOR),
     "demo_remove": (NOBODY, ADMIN),
     "tool_list": (VIEWER, NOBODY),
