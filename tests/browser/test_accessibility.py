@@ -20,7 +20,8 @@ def session_address(instance: Instance) -> str:
     return work_a_day(instance)
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_has_a_serious_problem(open_page: OpenPage, scheme: str, session_address: str) -> None:
     page = open_page("/sign-in/", is_signed_in=False, color_scheme=scheme)
     findings = find_problems(page)

@@ -58,6 +58,7 @@ def compose() -> dict[str, Any]:
 
 
 class TestCheckDeploy:
+    @pytest.mark.slow
     def test_production_settings_pass_django_s_own_check(self, tmp_path: Path) -> None:
         plain = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         ended = subprocess.run(
@@ -70,6 +71,7 @@ class TestCheckDeploy:
         )
         assert ended.returncode == 0, ended.stderr
 
+    @pytest.mark.slow
     def test_node_of_several_is_refused_where_nothing_is_shared(self, tmp_path: Path) -> None:
         plain = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
         ended = subprocess.run(

@@ -14,6 +14,7 @@ from tests.harness.instance import Instance
 INTERPRETERS = {"curl": "bash", "anthropic": sys.executable, "openai": sys.executable}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guide", GUIDES, ids=[guide.slug for guide in GUIDES])
 def test_snippet_runs_as_it_is_copied(guide: Guide, shared_instance: Instance, tmp_path: Path) -> None:
     key = shared_instance.manage("create_key", "snippet").stdout.strip()

@@ -67,6 +67,7 @@ class TestBadSettings:
         assert str(caught.value).startswith(f"{name}: ")
         assert "canary" not in str(caught.value)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("name", "value"), [*BAD_SETTINGS, ("TOOLSEARCH_DATA", "/proc/no/such/place")])
     def test_stops_the_start_with_one_line(self, data: dict[str, str], name: str, value: str) -> None:
         plain = {key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}

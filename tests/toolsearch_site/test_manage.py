@@ -29,6 +29,7 @@ def manage(*arguments: str, data: Path | str, given: str = "") -> subprocess.Com
     return run_command(*arguments, environment=environment_on(data), given=given)
 
 
+@pytest.mark.slow
 def test_program_ends_as_its_forks_do(tmp_path: Path) -> None:
     """The other tests here save the start of an interpreter; this one sees that nothing else differs."""
     ended = subprocess.run(
@@ -56,6 +57,7 @@ def test_pure_command_needs_no_data_folder() -> None:
     assert '"mode_always"' in ended.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -92,6 +94,7 @@ def test_importing_the_settings_writes_nothing_and_sets_no_variable(tmp_path: Pa
     assert not data.exists()
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_private_in_a_folder_that_is_not(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     assert manage("migrate", "--verbosity", "0", data=tmp_path).returncode == 0
@@ -99,6 +102,7 @@ def test_what_is_stored_is_private_in_a_folder_that_is_not(tmp_path: Path) -> No
     assert open_to_others == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["encryption.key", "secret.key"])
 @pytest.mark.parametrize("garbage", [b"", b"garbage", b"\xff\xfe"])
 def test_key_file_with_garbage_stops_the_start(tmp_path: Path, name: str, garbage: bytes) -> None:
@@ -108,6 +112,7 @@ def test_key_file_with_garbage_stops_the_start(tmp_path: Path, name: str, garbag
     assert str(tmp_path / name) in ended.stderr
 
 
+@pytest.mark.slow
 def test_folder_that_any_command_makes_is_private(tmp_path: Path) -> None:
     data = tmp_path / "above" / "data"
     manage("reindex", data=data)
@@ -130,6 +135,7 @@ def test_keys_are_made_by_the_first_command_that_needs_them(migrated: Path) -> N
     assert (migrated / "encryption.key").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -180,6 +186,7 @@ def test_lost_encryption_key_does_not_stop_a_backup(migrated: Path) -> None:
     assert not (migrated / "encryption.key").exists()
 
 
+@pytest.mark.slow
 def test_lost_secret_key_stops_where_agents_have_keys(migrated: Path) -> None:
     assert manage("create_key", "agent", data=migrated).returncode == 0
     key = migrated / "secret.key"
@@ -211,6 +218,7 @@ def test_damaged_database_is_called_so(tmp_path: Path) -> None:
     assert "migrate" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_start_on_a_damaged_database_ends_with_one_line(migrated: Path) -> None:
     """Its first page is whole, so that it opens. The keys are beside it, as after any start."""
     assert manage("create_key", "agent", data=migrated).returncode == 0

@@ -181,7 +181,8 @@ class TestServers:
         shown = admin.read("/servers/slack")
         assert shown.keys() == {
             *("name", "address", "kind", "transport", "enabled", "description", "deferLoading", "status"),
-            *("demo", "tools", "tokens", "last_refreshed_at", "last_error", "settings", "keepsNoState", "auth"),
+            *("demo", "tools", "tokens", "last_refreshed_at", "last_error", "settings", "keepsNoState"),
+            "auth",
         }
         assert (
             shown["description"] == narrow.read("/servers/slack")["description"] == "Messages and channels."

@@ -205,6 +205,7 @@ HOLDER = textwrap.dedent(
 )
 
 
+@pytest.mark.slow
 async def test_no_child_outlives_a_killed_process() -> None:
     command = [sys.executable, "-c", HOLDER]
     root = Path(__file__).parents[3]

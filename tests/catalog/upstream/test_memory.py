@@ -39,6 +39,7 @@ def grow(*attempts: str) -> int:
     return after_kb - before_kb
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behaviour", ["describes_at_length", "never_ends_its_line", "floods_stderr"])
 def test_a_flood_costs_little_memory(behaviour: str) -> None:
     assert grow(behaviour) < MOST_GROWTH_KB
@@ -50,6 +51,7 @@ def test_a_flood_of_messages_costs_little_memory_each_time(behaviour: str) -> No
     assert grow(behaviour, behaviour, behaviour) < MOST_GROWTH_KB
 
 
+@pytest.mark.slow
 def test_a_flood_of_requests_over_http_costs_little_memory_each_time() -> None:
     with run_web() as web:
         url = f"http://127.0.0.1:{web.port}/endless_requests"

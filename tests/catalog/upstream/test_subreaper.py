@@ -11,6 +11,8 @@ from tests.catalog.upstream.conftest import SERVERS, RollCall
 ROOT = Path(__file__).parents[3]
 LISTER = """
 import sys
+import pytest
+
 from catalog import upstream
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, Limits, Rules
@@ -38,6 +40,7 @@ def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+@pytest.mark.slow
 def test_when_we_are_killed_the_server_and_its_children_die_too(roll_call: RollCall) -> None:
     with subprocess.Popen(lister_command("clings_to_life", roll_call), cwd=ROOT) as lister:
         pids = roll_call.hear(2)

@@ -46,6 +46,7 @@ def take(queue: Any) -> tuple[int, int]:
     return message.payload["writer"], message.payload["number"]
 
 
+@pytest.mark.slow
 def test_reader_beside_writers_gets_every_message_whole(tmp_path: Path) -> None:
     context = multiprocessing.get_context("spawn")
     writers = [context.Process(target=write, args=(tmp_path, number)) for number in range(WRITERS)]
@@ -126,6 +127,7 @@ def take_all(folder: Path, taken: Any) -> None:
     taken.put(numbers)
 
 
+@pytest.mark.slow
 def test_each_message_goes_to_one_of_many_workers(tmp_path: Path) -> None:
     with connect(tmp_path) as connection:
         for number in range(MESSAGES):

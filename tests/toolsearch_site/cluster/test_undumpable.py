@@ -59,6 +59,7 @@ def test_an_ordinary_process_can_be_read(tmp_path: Path) -> None:
     assert is_readable(tmp_path, "-c", WAIT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module", ["toolsearch_site.celery", "toolsearch_site.wsgi", "toolsearch_site.gateway"]
 )
