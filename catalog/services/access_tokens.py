@@ -271,7 +271,8 @@ def _obtain(
             server = _discover(grant, client, network)
         _require_issuer(client, server)
         credentials = oauth_rows.read_client(client, server)
-        scopes = tuple(client.scopes) or server.scopes
+        found = dict.fromkeys((*server.scopes, *grant.needed_scopes))
+        scopes = tuple(client.scopes) or tuple(found)
         return server, oauth.request_own_token(server, credentials, scopes, network)
     if server is None:
         raise UpstreamFailure(FailureCode.RECONNECT_NEEDED, ENDED)

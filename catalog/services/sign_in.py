@@ -168,10 +168,7 @@ def obtain_own_token(*, server: Server, actor: actors.Actor) -> None:
     """Connect a server whose client gets tokens without a person. Raises UpstreamFailure."""
     actors.require(actor, Role.ADMIN)
     grant, _ = OAuthGrant.objects.get_or_create(server=server)
-    OAuthGrant.objects.filter(pk=grant.pk, state=AuthState.RECONNECT_NEEDED).update(
-        state=AuthState.NONE, rest_until=None
-    )
-    OAuthGrant.objects.filter(pk=grant.pk).update(rest_until=None)
+    _clear_grant(grant)
     access_tokens.fresh_access_token(server)
     with lock_catalog():
         _ask_anew(server)

@@ -1,9 +1,9 @@
 """The client of the conformance suite's sign-in scenarios: this service, its admin, and an agent's call.
 
 `python -m tests.clients.auth_client` works on the instance in TOOLSEARCH_DATA. It writes the port at which it
-waits for the suite's commands, which scripts/auth_command.py passes on. Each is carried out in a fork, so that
-everything is imported once: the server that the suite has started is added, and refreshed as a worker does.
-Where it wants a sign-in, an admin goes through it; then a tool is called as the gateway does.
+waits for the suite's commands, which scripts/auth_command.py passes on, and carries each out in a fork, so
+that everything is imported once: it adds the server that the suite has started, and refreshes it as a worker
+does. Where that wants a sign-in, an admin goes through it; then a tool is called as the gateway does.
 """
 
 import asyncio
