@@ -6,12 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.catalog.upstream.conftest import SERVERS, RollCall
 
 ROOT = Path(__file__).parents[3]
 LISTER = """
 import sys
-import pytest
 
 from catalog import upstream
 from catalog.domain.choices import Transport
