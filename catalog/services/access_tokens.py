@@ -41,6 +41,7 @@ TOKENS_KEPT = 500
 PAUSE_SECONDS = (0.05, 0.15)
 REST = timedelta(seconds=30)  # after the authorization server failed
 ENDED = "The provider ended this connection (expired, revoked or withdrawn): connect again"
+OFFLINE = "offline_access"  # a scope for renewing without the person who signed in
 _ENDING = frozenset({FailureCode.RECONNECT_NEEDED, FailureCode.CLIENT_REFUSED})
 
 T = TypeVar("T")
@@ -71,7 +72,7 @@ def fresh_access_token(server: Server, *, refused: str = "") -> str:
     """
     give_up_at = time.monotonic() + WAIT_SECONDS
     while True:
-        grant = OAuthGrant.objects.select_related("server__oauth_client").filter(server=server).first()
+        grant = _read_grant(server)
         client = _client_of(grant)
         if grant is None or not _is_for_address(grant, client):
             return ""
@@ -128,7 +129,6 @@ def renew_refused_token(server: Server, token: str, failure: UpstreamFailure) ->
         raise failure
     if not token:
         _store_need(server, failure.challenge, AuthState.SIGN_IN_NEEDED)
-        raise failure
     other = fresh_access_token(server, refused=token)
     if not other or other == token:
         raise failure
@@ -176,6 +176,19 @@ def store_tokens(
     grant.holder, grant.held_until, grant.rest_until, grant.last_error = "", None, None, ""
 
 
+def _read_grant(server: Server) -> OAuthGrant | None:
+    """With its server and client. A client that needs nobody to sign in may have none yet, as in an instance
+    that was restored.
+    """
+    grants = OAuthGrant.objects.select_related("server__oauth_client").filter(server=server)
+    found = grants.first()
+    own = OAuthClient.objects.filter(server=server, kind=AuthKind.CLIENT_CREDENTIALS)
+    if found is None and own.exists():
+        OAuthGrant.objects.get_or_create(server=server)
+        found = grants.first()
+    return found
+
+
 def _client_of(grant: OAuthGrant | None) -> OAuthClient | None:
     return getattr(grant.server, "oauth_client", None) if grant else None
 
@@ -185,7 +198,8 @@ def _is_for_address(grant: OAuthGrant, client: OAuthClient | None) -> bool:
     row = grant.server
     if row.transport not in (Transport.HTTP, Transport.SSE):
         return False
-    if grant.sealed or grant.state == AuthState.RECONNECT_NEEDED:
+    has_address = grant.address_sha256 != ""  # not before a client's own first token
+    if has_address and (grant.sealed or grant.state == AuthState.RECONNECT_NEEDED):
         url = connections.read_connection(row).url
         return grant.address_sha256 == oauth_rows.address_digest(url)
     return client is not None and client.kind == AuthKind.CLIENT_CREDENTIALS
@@ -239,7 +253,7 @@ def _try_renew(
     except UpstreamFailure as failure:
         if failure.code in _ENDING:
             _end(grant, failure)
-            raise
+            raise UpstreamFailure(FailureCode.RECONNECT_NEEDED, failure.message) from None
         _rest(grant, failure)
         if is_good:
             return None
@@ -272,6 +286,7 @@ def _obtain(
         _require_issuer(client, server)
         credentials = oauth_rows.read_client(client, server)
         found = dict.fromkeys((*server.scopes, *grant.needed_scopes))
+        found.pop(OFFLINE, None)
         scopes = tuple(client.scopes) or tuple(found)
         return server, oauth.request_own_token(server, credentials, scopes, network)
     if server is None:

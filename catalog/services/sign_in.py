@@ -122,6 +122,7 @@ def begin(*, server: Server, actor: actors.Actor, way_back: WayBack) -> OAuthAtt
 
 def find_departure(*, state_sha256: str, actor: actors.Actor) -> Departure:
     """Raises SignInFailed where it is not this admin's, or has expired."""
+    actors.require(actor, Role.ADMIN)
     attempt = _find_attempt(state_sha256, actor)
     opened = oauth_rows.read_attempt(attempt)
     client = OAuthClient.objects.filter(server=attempt.server).first()

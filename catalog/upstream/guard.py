@@ -13,7 +13,7 @@ import httpx2
 from catalog.domain.addresses import AddressRules, why_address_refused
 from catalog.domain.connection import FailureCode, Limits, UpstreamFailure
 from catalog.upstream.exchange import Exchange, current_exchange, post_one_way, post_request
-from catalog.upstream.http_failures import explain_broken_call, explain_network_error
+from catalog.upstream.http_failures import asks_for_sign_in, explain_broken_call, explain_network_error
 from catalog.upstream.nesting import cut_nesting
 from catalog.upstream.throttle import REQUEST_BYTES, Throttle
 
@@ -89,8 +89,16 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             self.note(failure)
             raise
         if request.method in self._telling_methods:
-            self.last_answer = response
+            self._note_answer(response)
         return self._wrap(response, request.url.host)
+
+    def _note_answer(self, response: httpx2.Response) -> None:
+        """Keep the latest, but for one that asks for a sign-in: after it the SDK tries the older greeting,
+        which a server of the newest revision alone refuses for another reason.
+        """
+        is_refusal = 400 <= response.status_code < 500
+        if not (is_refusal and self.last_answer and asks_for_sign_in(self.last_answer)):
+            self.last_answer = response
 
     def _wrap(
         self, response: httpx2.Response, host: str, exchange: Exchange | None = None

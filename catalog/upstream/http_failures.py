@@ -69,6 +69,14 @@ def explain_status(answer: httpx2.Response, *, has_own_token: bool) -> UpstreamF
     return UpstreamFailure(FailureCode.HTTP_STATUS, f"The server {blame} (HTTP status {status})")
 
 
+def asks_for_sign_in(answer: httpx2.Response) -> bool:
+    """Whether the request lacks a token, or one with more rights."""
+    if answer.status_code == 401:
+        return True
+    challenge = read_challenge(answer.headers.get("www-authenticate", ""))
+    return answer.status_code == 403 and challenge.asks_for_scopes
+
+
 def explain_refusal(answer: httpx2.Response, *, has_own_token: bool) -> UpstreamFailure:
     """The meaning of an error status to a request, whose body said nothing that MCP knows."""
     return explain_status(answer, has_own_token=has_own_token) or UpstreamFailure(

@@ -236,7 +236,7 @@ class SignInServer:
                     family = self._take_refresh_token(client_id, form.get("refresh_token", ""))
                 case "client_credentials" if client.may_ask_for_itself and client.method != "none":
                     scopes = tuple(form.get("scope", "").split())
-                    if not set(scopes) <= set(self.rules.scopes):
+                    if not set(scopes) <= {*self.rules.scopes} - {"offline_access"}:
                         raise Refused("invalid_scope")
                     family = Family(client_id, scopes, self.resource)
                     self.families.append(family)

@@ -9,6 +9,7 @@ import pytest
 from catalog import upstream
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, FailureCode, Limits, UpstreamFailure
+from catalog.domain.oauth import Challenge
 from tests.catalog.upstream.conftest import AT_HOME
 from tests.catalog.upstream.web import METADATA_URL, Web, run_web, write_own_certificate
 
@@ -69,6 +70,12 @@ def test_a_refusal_has_its_own_words(
 def test_a_token_that_is_refused_is_told_from_one_that_is_missing(web: Web) -> None:
     failure = fail_at(f"http://127.0.0.1:{web.port}/401", headers={"authorization": "Bearer old"})
     assert failure.message == "The server refused the token (401): paste a valid one as a header"
+
+
+def test_a_refused_older_greeting_does_not_hide_that_a_sign_in_is_needed(web: Web) -> None:
+    failure = fail_at(f"http://127.0.0.1:{web.port}/newest")
+    assert failure.code is FailureCode.SIGN_IN_NEEDED
+    assert failure.challenge == Challenge(scopes=("read",))
 
 
 def test_what_is_no_event_stream_is_told_so(web: Web) -> None:

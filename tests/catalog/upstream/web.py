@@ -88,6 +88,13 @@ class Handler(BaseHTTPRequestHandler):
         while True:
             self.wfile.write(event * 100)
 
+    def answer_newest(self) -> None:
+        """Of the newest revision alone: it wants a sign-in, and knows no older greeting."""
+        if self.headers.get("mcp-method") == "server/discover":
+            self.answer(401, "text/plain", b"no", www_authenticate='Bearer scope="read"')
+        else:
+            self.answer(400, "application/json", b'{"error": "unsupported revision"}')
+
     def answer_never(self) -> None:
         threading.Event().wait()
 

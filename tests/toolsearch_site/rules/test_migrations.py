@@ -50,6 +50,10 @@ ACCEPTED = {
     " policy_call_timeout_seconds_is_in_range": NEW_COLUMNS,
     "catalog.0019_check_gateway_settings: AddCheckOnline policy"
     " policy_max_result_tokens_is_in_range": NEW_COLUMNS,
+    "catalog.0020_add_oauth: oauthattempt.server points at catalog.server": DELETES,
+    "catalog.0020_add_oauth: oauthattempt.user points at auth.user": DELETES,
+    "catalog.0020_add_oauth: oauthclient.server points at catalog.server": DELETES,
+    "catalog.0020_add_oauth: oauthgrant.server points at catalog.server": DELETES,
     "agent_sessions.0009_add_gateway: openlease.server points at catalog.server": DELETES,
     "agent_sessions.0009_add_gateway: upstreamstate.server points at catalog.server": DELETES,
 }
