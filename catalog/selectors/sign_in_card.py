@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from catalog.domain.choices import AuthKind, AuthState, Transport
 from catalog.domain.connection import SIGN_IN_CODES, FailureCode
 from catalog.domain.oauth import host_of
-from catalog.models import Server
+from catalog.models import OAuthClient, Server
 from catalog.selectors.server_auth import ServerAuth, read_auth
 
 # A failure for which signing in, or in another way, may be the cure.
@@ -62,6 +62,11 @@ class SignInCard:
         return self.auth.kind is AuthKind.CLIENT_CREDENTIALS
 
     @property
+    def can_disconnect(self) -> bool:
+        """What the program signs in to by itself ends with its client id."""
+        return self.auth.is_connected and not self.is_own
+
+    @property
     def missing_scopes(self) -> tuple[str, ...]:
         if self.auth.state is not AuthState.SCOPE_NEEDED:
             return ()
@@ -82,7 +87,16 @@ def read_card(server: Server, *, header_names: Iterable[str]) -> SignInCard | No
     is_refused = lacks_sign_in and auth.state is not AuthState.CONNECTED
     return SignInCard(
         auth=auth,
-        host=auth.host or host_of(server.url),
+        host=auth.host or _guess_host(server),
         is_needed=is_refused or auth.state is AuthState.SCOPE_NEEDED,
         hides_error=lacks_sign_in,
     )
+
+
+def _guess_host(server: Server) -> str:
+    """Where somebody was going to sign in before, else at the server itself."""
+    client: OAuthClient | None = getattr(server, "oauth_client", None)
+    try:
+        return host_of(client.issuer if client else server.url)
+    except ValueError:  # an address that is none
+        return server.url

@@ -50,7 +50,8 @@ class ProtectedServer:
         self.answers: dict[str, tuple[int, Mapping[str, str]]] = {}
         self.tokens: list[str] = []
         self.paths: list[str] = []
-        self._app: App = make_server().streamable_http_app()
+        self.mcp = make_server()
+        self._app: App = self.mcp.streamable_http_app()
         self._listener = listener
 
     @property

@@ -7,9 +7,12 @@ from pytest_django import Settings
 
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection
-from catalog.models import Server
+from catalog.models import OAuthAttempt, OAuthClient, OAuthGrant, Server
 from catalog.sealing import SealBroken
-from catalog.services import connections
+from catalog.services import connections, oauth_rows
+from catalog.services.oauth_rows import GrantSecrets
+from tests.catalog.services.signing_in import add_server, begin, connect, grant_of, make_admin
+from tests.harness.protected_server import run_protected_server
 from tests.harness.rows import make_server
 
 pytestmark = pytest.mark.django_db
@@ -57,3 +60,48 @@ def test_old_key_opens_until_it_is_dropped_after_rotation(settings: Settings) ->
     assert connections.read_connection(Server.objects.get()) == HTTP
     with pytest.raises(SealBroken):
         connections.read_connection(server)
+
+
+def test_rotation_is_of_sign_ins_too(settings: Settings) -> None:
+    old, new = (Fernet.generate_key().decode() for _ in range(2))
+    settings.ENCRYPTION_KEYS = (old,)
+    with run_protected_server() as place:
+        place.signer.rules.methods = ("client_secret_basic",)
+        server, admin = add_server(place.connection()), make_admin()
+        connect(server, admin)
+        begin(server, admin)
+    client, grant, attempt = OAuthClient.objects.get(), grant_of(server), OAuthAttempt.objects.get()
+    before = (
+        oauth_rows.read_client_secret(client),
+        oauth_rows.read_grant(grant),
+        oauth_rows.read_attempt(attempt),
+    )
+    settings.ENCRYPTION_KEYS = (new, old)
+    call_command("rotate_secrets", verbosity=0)
+    settings.ENCRYPTION_KEYS = (new,)
+    for row in (client, grant, attempt):
+        row.refresh_from_db()
+    assert oauth_rows.read_client_secret(client) == before[0] != ""
+    assert oauth_rows.read_grant(grant) == before[1] != GrantSecrets()
+    assert oauth_rows.read_attempt(attempt).request == before[2].request
+
+
+def test_sealed_columns_of_sign_ins_are_for_their_own_rows() -> None:
+    with run_protected_server() as place:
+        place.signer.rules.methods = ("client_secret_basic",)
+        admin = make_admin()
+        for name in ("one", "two"):
+            server = add_server(place.connection(), name)
+            connect(server, admin)
+            begin(server, admin)
+    readers = {
+        OAuthClient: oauth_rows.read_client_secret,
+        OAuthGrant: oauth_rows.read_grant,
+        OAuthAttempt: oauth_rows.read_attempt,
+    }
+    for model, read in readers.items():
+        one, two = model._default_manager.order_by("pk")
+        read(two)
+        two.sealed = one.sealed
+        with pytest.raises(SealBroken, match="belongs to another row"):
+            read(two)

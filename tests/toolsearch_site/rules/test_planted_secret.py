@@ -1,18 +1,23 @@
 """A planted secret is in no page and no API answer, whoever asks. Addresses come from the URL map itself."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
 
 from catalog.access.actors import COMMAND_LINE
 from catalog.domain import dialects
+from catalog.domain.choices import AuthState
 from catalog.domain.connection import FailureCode, UpstreamFailure
-from catalog.models import Scope, Server
+from catalog.domain.oauth import SECRET_BASIC, AuthorizationServer, ClientCredentials, SignInRequest
+from catalog.models import OAuthAttempt, OAuthClient, OAuthGrant, Scope, Server
 from catalog.models.jobs import JobKind
-from catalog.services import config, jobs, keys, refresh
+from catalog.services import config, jobs, keys, oauth_rows, refresh
+from catalog.services.oauth_rows import AttemptSecrets, GrantSecrets
 from tests.harness.rows import make_tool
 
 pytestmark = pytest.mark.django_db
@@ -30,13 +35,38 @@ FILE = {
 
 
 def plant() -> str:
-    """Servers with secrets, one of them failing, with tools, changes and runs to show. Gives an admin key."""
+    """Servers with secrets, one of them failing and one signed in to, with tools, changes and runs to show.
+    Gives an admin key.
+    """
     config.import_config(config=dialects.parse_config(FILE), policy_slug="default", actor=COMMAND_LINE)
+    plant_sign_in(Server.objects.get(name="remote"))
     for server in Server.objects.all():
         make_tool(server=server, name="use")
         job = refresh.request_refresh(server=server)
         jobs.run_job(job_id=job.pk, holder="test", handlers={JobKind.REFRESH_SERVER: _fail})
     return keys.create_key(name="admin", actor=COMMAND_LINE, scope=Scope.ADMIN).text
+
+
+def plant_sign_in(server: Server) -> None:
+    """Access token, refresh token, the client's secret, and the verifier of a sign-in under way."""
+    issuer = "https://as.example.com"
+    signer = AuthorizationServer(issuer, {"issuer": issuer, "authorization_endpoint": f"{issuer}/authorize"})
+    client = OAuthClient(server=server, source="given", issuer=issuer, client_id="shown", scopes=["read"])
+    oauth_rows.seal_client_secret(client, CANARY)
+    client.save()
+    now = timezone.now()
+    grant = OAuthGrant(server=server, state=AuthState.CONNECTED, issuer=issuer, granted_scopes=["read"])
+    grant.obtained_at = grant.connected_at = now
+    grant.expires_at, grant.connected_by, grant.renews = now + timedelta(hours=1), "root", True
+    grant.sealed = oauth_rows.seal_grant(grant, GrantSecrets(CANARY, CANARY, signer))
+    grant.save()
+    request = SignInRequest(signer, CANARY, CANARY, "https://tools.example.com/oauth/callback", ("read",))
+    user = User.objects.create_user("somebody")
+    ends_at = now + timedelta(minutes=10)
+    attempt = OAuthAttempt(server=server, user=user, state_sha256="0" * 64, expires_at=ends_at)
+    credentials = ClientCredentials("shown", CANARY, SECRET_BASIC)
+    oauth_rows.seal_attempt(attempt, AttemptSecrets(request, credentials, "0" * 64))
+    attempt.save()
 
 
 def _fail(job: object) -> None:
@@ -86,3 +116,4 @@ def test_planted_secret_is_in_no_answer() -> None:
         assert CANARY.encode() not in body, address
         assert CANARY not in str(answer.headers)
     assert asked >= 14
+    assert b"shown" in console.get("/servers/remote/").content
