@@ -85,8 +85,9 @@ def _pages(words: Sequence[str], role: Role) -> Iterator[Item]:
 
 def _find_servers(words: Sequence[str]) -> list[Server]:
     found = Server.objects.filter(_having_all(words, "name"))
-    columns = ("name", "enabled", "transport", "defer_loading", "failures", "last_refreshed_at")
-    return list(_best_first(found, words, "name").only(*columns)[:SHOWN_SERVERS])
+    columns = ("name", "enabled", "transport", "defer_loading")
+    of_status = ("failures", "last_error_code", "last_refreshed_at")
+    return list(_best_first(found, words, "name").only(*columns, *of_status)[:SHOWN_SERVERS])
 
 
 def _server_item(server: Server) -> Item:

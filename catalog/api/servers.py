@@ -148,7 +148,7 @@ def make_server_out(found: ServerWithSizes, caller: Caller) -> ServerOut:
 
 def _describe_auth(server: Server) -> AuthOut:
     entry = servers.try_read_entry(server)
-    auth = read_auth(server, has_headers=bool(entry and entry.headers))
+    auth = read_auth(server, header_names=entry.headers if entry else ())
     shown = {name: getattr(auth, name) for name in AuthOut.model_fields}
     return AuthOut.model_validate({**shown, "scopes": list(auth.scopes)})
 

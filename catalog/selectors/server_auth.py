@@ -1,6 +1,7 @@
 """How this service proves to a server who it is, for pages and REST: never a token or a secret."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from catalog.domain.choices import AuthKind, AuthState
@@ -51,11 +52,11 @@ class ServerAuth:
         return self.client_source == ClientSource.GIVEN
 
 
-def read_auth(server: Server, *, has_headers: bool) -> ServerAuth:
-    """`has_headers` is whether its settings have headers. Reads what was not selected with the server."""
+def read_auth(server: Server, *, header_names: Collection[str]) -> ServerAuth:
+    """`header_names` are those of its settings. Reads what was not selected with the server."""
     grant: OAuthGrant | None = getattr(server, "oauth_grant", None)
     client: OAuthClient | None = getattr(server, "oauth_client", None)
-    kind = _find_kind(grant, client, has_headers=has_headers)
+    kind = _find_kind(grant, client, header_names)
     if kind in (AuthKind.NONE, AuthKind.HEADERS):
         return ServerAuth(kind, AuthState.NONE)
     own = client if client is not None and client.source == ClientSource.GIVEN else None
@@ -75,8 +76,8 @@ def read_auth(server: Server, *, has_headers: bool) -> ServerAuth:
 
 
 def _with_grant(auth: ServerAuth, grant: OAuthGrant) -> ServerAuth:
-    return ServerAuth(
-        kind=auth.kind,
+    return replace(
+        auth,
         state=AuthState(grant.state),
         issuer=auth.issuer or grant.issuer,
         scopes=tuple(grant.granted_scopes) or auth.scopes or tuple(grant.needed_scopes),
@@ -87,19 +88,16 @@ def _with_grant(auth: ServerAuth, grant: OAuthGrant) -> ServerAuth:
         expires_at=grant.expires_at,
         renews=grant.renews or auth.kind is AuthKind.CLIENT_CREDENTIALS,
         error=grant.last_error,
-        client_id=auth.client_id,
-        client_scopes=auth.client_scopes,
-        client_source=auth.client_source,
-        has_secret=auth.has_secret,
-        pkce_unlisted=auth.pkce_unlisted,
     )
 
 
-def _find_kind(grant: OAuthGrant | None, client: OAuthClient | None, *, has_headers: bool) -> AuthKind:
+def _find_kind(
+    grant: OAuthGrant | None, client: OAuthClient | None, header_names: Collection[str]
+) -> AuthKind:
+    """A token among the headers serves in place of a sign-in, other headers do not."""
     if client is not None and client.source == ClientSource.GIVEN:
         return AuthKind(client.kind)
-    is_signed_in = grant is not None and (grant.sealed or not has_headers)
-    is_wanted = is_signed_in and grant is not None and grant.state != AuthState.NONE
-    if is_wanted:
+    has_token = "authorization" in {name.lower() for name in header_names}
+    if grant is not None and grant.state != AuthState.NONE and (grant.sealed or not has_token):
         return AuthKind.OAUTH
-    return AuthKind.HEADERS if has_headers else AuthKind.NONE
+    return AuthKind.HEADERS if header_names else AuthKind.NONE

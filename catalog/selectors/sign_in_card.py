@@ -1,6 +1,6 @@
 """What a server's page says of signing in to it, and which way it offers."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from catalog.domain.choices import AuthKind, AuthState, Transport
@@ -73,12 +73,12 @@ class SignInCard:
         return tuple(scope for scope in self.auth.needed_scopes if scope not in self.auth.scopes)
 
 
-def read_card(server: Server, *, header_names: Iterable[str]) -> SignInCard | None:
+def read_card(server: Server, *, header_names: Collection[str]) -> SignInCard | None:
     """None for a server that has nothing to do with a sign-in. Reads what was not selected with it."""
     if server.transport not in (Transport.HTTP, Transport.SSE):
         return None
     has_token = "authorization" in {name.lower() for name in header_names}
-    auth = read_auth(server, has_headers=has_token)
+    auth = read_auth(server, header_names=header_names)
     was_signed_in = not has_token and getattr(server, "oauth_grant", None) is not None
     has_sign_in = auth.kind in (AuthKind.OAUTH, AuthKind.CLIENT_CREDENTIALS)
     if not (has_sign_in or was_signed_in or server.last_error_code in _CURABLE):

@@ -67,14 +67,15 @@ def ask_signed_in(server: Server, ask: Callable[[str], T]) -> T:
 def fresh_access_token(server: Server, *, refused: str = "") -> str:
     """The token to send to a server; empty where nobody has signed in to it.
 
-    `refused` is one that the server did not take though it should be good: it is renewed. Blocks for at most
-    some seconds, and must not be called in a transaction. Raises UpstreamFailure.
+    It is for the address that the given row has, which the stored one may not have any more. `refused` is one
+    that the server did not take though it should be good: it is renewed. Blocks for at most some seconds, and
+    must not be called in a transaction. Raises UpstreamFailure.
     """
-    give_up_at = time.monotonic() + WAIT_SECONDS
+    url, give_up_at = _read_address(server), time.monotonic() + WAIT_SECONDS
     while True:
         grant = _read_grant(server)
         client = _client_of(grant)
-        if grant is None or not _is_for_address(grant, client):
+        if grant is None or not _is_for_address(grant, client, url):
             return ""
         if grant.state == AuthState.RECONNECT_NEEDED:
             if _has_own_token(grant):
@@ -93,6 +94,14 @@ def fresh_access_token(server: Server, *, refused: str = "") -> str:
                 FailureCode.SIGN_IN_SERVER_DOWN, grant.last_error or "The token could not be renewed in time"
             )
         time.sleep(random.uniform(*PAUSE_SECONDS))  # noqa: S311  no secret
+
+
+def find_server_at(server_id: int, url: str) -> Server:
+    """The row of a server that is called at this address. Raises UpstreamFailure where it has another now."""
+    server = Server.objects.filter(pk=server_id).first()
+    if server is None or _read_address(server) != url:
+        raise UpstreamFailure(FailureCode.CLOSED, "The server's address was changed during the call")
+    return server
 
 
 def find_good_token(grant: OAuthGrant, url: str) -> str | None:
@@ -148,6 +157,12 @@ def end_refused_grant(server: Server, token: str, failure: UpstreamFailure) -> U
     return ended
 
 
+def forget_need(server: Server) -> None:
+    """A server that asked for a sign-in answers without one again."""
+    asking = OAuthGrant.objects.filter(server=server, state=AuthState.SIGN_IN_NEEDED)
+    asking.update(state=AuthState.NONE)
+
+
 def resolved_address(connection: Connection) -> str:
     """A server's address with its references filled in. Raises UpstreamFailure."""
     rules = ReferenceRules(allowed=settings.REFERENCES, own_values=settings.OWN_SECRETS)
@@ -193,16 +208,23 @@ def _client_of(grant: OAuthGrant | None) -> OAuthClient | None:
     return getattr(grant.server, "oauth_client", None) if grant else None
 
 
-def _is_for_address(grant: OAuthGrant, client: OAuthClient | None) -> bool:
-    """Whether there are tokens for the server as it is reached now, or can be without a person."""
+def _read_address(server: Server) -> str:
+    try:
+        return connections.read_connection(server).url
+    except SealBroken as broken:
+        raise UpstreamFailure(FailureCode.SECRETS_UNREADABLE, str(broken)) from None
+
+
+def _is_for_address(grant: OAuthGrant, client: OAuthClient | None, url: str) -> bool:
+    """Whether there are tokens for this address, or can be without a person."""
     row = grant.server
     if row.transport not in (Transport.HTTP, Transport.SSE):
         return False
     has_address = grant.address_sha256 != ""  # not before a client's own first token
     if has_address and (grant.sealed or grant.state == AuthState.RECONNECT_NEEDED):
-        url = connections.read_connection(row).url
         return grant.address_sha256 == oauth_rows.address_digest(url)
-    return client is not None and client.kind == AuthKind.CLIENT_CREDENTIALS
+    is_own = client is not None and client.kind == AuthKind.CLIENT_CREDENTIALS
+    return is_own and _read_address(row) == url
 
 
 def _has_own_token(grant: OAuthGrant) -> bool:
@@ -364,7 +386,7 @@ def _end(grant: OAuthGrant, failure: UpstreamFailure) -> None:
         OAuthClient.objects.filter(server=row.server_id).exclude(source=ClientSource.GIVEN).delete()
     server = Server.objects.get(pk=row.server_id)
     Server.objects.filter(pk=server.pk).update(
-        failures=server.failures + 1,
+        failures=server.failures or 1,
         stale_since=server.stale_since or now,
         last_error_code=FailureCode.RECONNECT_NEEDED,
         last_error=failure.message,

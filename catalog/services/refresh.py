@@ -180,6 +180,8 @@ def _store_listing(
         last_error_code="",
         last_error="",
     )
+    if row.last_error_code == FailureCode.SIGN_IN_NEEDED:
+        access_tokens.forget_need(server)
     rejected = _cut_rejected(listing.rejected)
     RefreshRun.objects.create(
         server=server,
@@ -227,7 +229,8 @@ def _store_failure(job: Job, server: Server, failure: UpstreamFailure, started_a
         return
     now = timezone.now()
     Server.objects.filter(pk=row.pk).update(
-        failures=row.failures + 1,
+        # Meanwhile somebody may have been told that the sign-in has ended: the same failure.
+        failures=max(row.failures, server.failures + 1),
         stale_since=row.stale_since or now,
         last_error_code=failure.code,
         last_error=failure.message,

@@ -17,7 +17,7 @@ from django.utils import timezone
 from catalog.access import actors
 from catalog.access.roles import Role
 from catalog.domain.choices import AuthKind, AuthState, Transport
-from catalog.domain.connection import FailureCode, UpstreamFailure
+from catalog.domain.connection import SIGN_IN_CODES, FailureCode, UpstreamFailure
 from catalog.domain.errors import Conflict, InvalidInput, ToolSearchError
 from catalog.domain.limits import OAUTH_SCOPES, OAUTH_TOKEN_CHARS
 from catalog.domain.oauth import (
@@ -426,8 +426,12 @@ def _store_grant(server_id: int, opened: AttemptSecrets, tokens: Tokens, actor: 
 
 
 def _ask_anew(server: Server) -> None:
-    """What failed before a sign-in says nothing of what comes after it."""
-    Server.objects.filter(pk=server.pk).update(next_refresh_at=timezone.now())
+    """That a sign-in was needed before says nothing of what comes after it."""
+    rows = Server.objects.filter(pk=server.pk)
+    rows.filter(last_error_code__in=SIGN_IN_CODES).update(
+        failures=0, last_error_code="", last_error="", stale_since=None
+    )
+    rows.update(next_refresh_at=timezone.now())
     if server.enabled:
         refresh.request_refresh(server=server)
 

@@ -51,7 +51,7 @@ def server_connect(request: HttpRequest, name: str) -> HttpResponse:
             return _show_departure(request, _find_departure(request, server, request.GET.get("attempt", "")))
         if state_sha256 := request.POST.get("attempt", ""):
             return _lead_to(request, _find_departure(request, server, state_sha256).url)
-        if read_auth(server, has_headers=False).kind is AuthKind.CLIENT_CREDENTIALS:
+        if read_auth(server, header_names=()).kind is AuthKind.CLIENT_CREDENTIALS:
             sign_in.obtain_own_token(server=server, actor=actor_of_request(request))
             _tell_connected(request, server)
             return _lead_to(request, server.get_absolute_url())
@@ -124,7 +124,7 @@ def server_client(request: HttpRequest, name: str) -> HttpResponse:
         tasks.wake_workers_on_commit()
         messages.success(request, f"Removed the client id of {server.name}.")
         return redirect(server)
-    form = ClientForm(request.POST, auth=read_auth(server, has_headers=False))
+    form = ClientForm(request.POST, auth=read_auth(server, header_names=()))
     if form.is_valid() and _save_client(request, server, form):
         return redirect(server)
     return show_server(request, server, client_form=form, status=422)

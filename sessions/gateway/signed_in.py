@@ -35,7 +35,7 @@ class SignedInRequests:
         """As `LeasePool.request`, which gets the options. `note_token` hears of each token that is sent."""
         note = note_token or _ignore
         if upstream.needs_token:
-            upstream = replace(upstream, token=await self._threads.run(_find_token, upstream.server_id))
+            upstream = replace(upstream, token=await self._threads.run(_find_token, upstream))
         note(upstream.token)
         try:
             return await self._pool.request(upstream, holder, method, params, **options)
@@ -60,13 +60,17 @@ def _ignore(token: str) -> None:
     """Nothing of it is recorded."""
 
 
-def _find_token(server_id: int) -> str:
-    return access_tokens.fresh_access_token(Server(pk=server_id))
+def _find_token(upstream: Upstream) -> str:
+    return access_tokens.fresh_access_token(_server_of(upstream))
 
 
 def _renew(upstream: Upstream, failure: UpstreamFailure) -> str:
-    return access_tokens.renew_refused_token(Server(pk=upstream.server_id), upstream.token, failure)
+    return access_tokens.renew_refused_token(_server_of(upstream), upstream.token, failure)
 
 
 def _end(upstream: Upstream, failure: UpstreamFailure) -> UpstreamFailure:
-    return access_tokens.end_refused_grant(Server(pk=upstream.server_id), upstream.token, failure)
+    return access_tokens.end_refused_grant(_server_of(upstream), upstream.token, failure)
+
+
+def _server_of(upstream: Upstream) -> Server:
+    return access_tokens.find_server_at(upstream.server_id, upstream.connection.url)

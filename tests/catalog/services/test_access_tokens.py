@@ -171,7 +171,7 @@ class TestRenewal:
         """A refresh token goes to the issuer's own endpoint, not to one made up at the server's."""
         let_expire(server)
         process_memory.reset()
-        fresh_access_token(Server(pk=server.pk))
+        fresh_access_token(Server.objects.get(pk=server.pk))
         assert asked_for_tokens(place) == 1
         assert "/token" not in place.paths
 
