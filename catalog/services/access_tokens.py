@@ -93,7 +93,12 @@ def fresh_access_token(server: Server, *, refused: str = "") -> str:
             raise UpstreamFailure(
                 FailureCode.SIGN_IN_SERVER_DOWN, grant.last_error or "The token could not be renewed in time"
             )
-        time.sleep(random.uniform(*PAUSE_SECONDS))  # noqa: S311  no secret
+        pause()
+
+
+def pause() -> None:
+    """Before the row is looked at again; of varying length, so that waiting processes do not keep step."""
+    time.sleep(random.uniform(*PAUSE_SECONDS))  # noqa: S311  no secret
 
 
 def find_server_at(server_id: int, url: str) -> Server:

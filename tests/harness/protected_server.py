@@ -4,6 +4,7 @@ with run_protected_server() as place:
     place.url                    # the MCP server; its tool `count` wants the scope of that name
     place.signer                 # the authorization server, of `sign_in_server`
     place.tokens                 # those that came, in order; "" for none
+with lend(place): ...            # the same server, as if it were new
 """
 
 import json
@@ -36,12 +37,19 @@ class ProtectedServer:
     and headers of a path that answers otherwise.
     """
 
-    def __init__(self, listener: socket.socket, *, scopes: tuple[str, ...] = (SCOPE,)) -> None:
+    def __init__(self, listener: socket.socket) -> None:
         self.port = int(listener.getsockname()[1])
         self.origin = f"http://127.0.0.1:{self.port}"
         self.url = f"{self.origin}/mcp"
         self.metadata_url = f"{self.origin}{RESOURCE_METADATA}/mcp"
-        self.scopes = scopes
+        self.mcp = make_server()
+        self._app: App = self.mcp.streamable_http_app()
+        self._listener = listener
+        self.reset()
+
+    def reset(self) -> None:
+        """As a new one that nobody signs in to."""
+        self.scopes: tuple[str, ...] = (SCOPE,)
         self.issuer = ""
         self.find_scopes: FindScopes = lambda token: None
         self.describes_itself = True
@@ -50,9 +58,7 @@ class ProtectedServer:
         self.answers: dict[str, tuple[int, Mapping[str, str]]] = {}
         self.tokens: list[str] = []
         self.paths: list[str] = []
-        self.mcp = make_server()
-        self._app: App = self.mcp.streamable_http_app()
-        self._listener = listener
+        self.mcp.instructions = None
 
     @property
     def signer(self) -> SignInServer:
@@ -138,14 +144,19 @@ def listen() -> socket.socket:
 
 
 @contextmanager
+def lend(server: ProtectedServer) -> Iterator[ProtectedServer]:
+    """A running one, as if it were new, with an authorization server of its own: sooner than another one."""
+    server.reset()
+    with run_sign_in_server(server.url) as signer:
+        server.signer = signer
+        yield server
+
+
+@contextmanager
 def run_protected_server() -> Iterator[ProtectedServer]:
     """With an authorization server. The address guard must allow private addresses."""
-    with listen() as listener:
-        server = ProtectedServer(listener)
-        with run_sign_in_server(server.url) as signer:
-            server.signer = signer
-            with server.running():
-                yield server
+    with listen() as listener, ProtectedServer(listener).running() as server, lend(server):
+        yield server
 
 
 def _called_tool(body: bytes) -> str | None:

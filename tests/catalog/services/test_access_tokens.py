@@ -18,8 +18,8 @@ from django.utils import timezone
 from catalog import process_memory
 from catalog.access.actors import COMMAND_LINE, Actor
 from catalog.domain.backup_file import BackupWriter, Header, TableLine
-from catalog.domain.choices import AuthState
-from catalog.domain.connection import FailureCode, UpstreamFailure
+from catalog.domain.choices import AuthState, Transport
+from catalog.domain.connection import Connection, FailureCode, UpstreamFailure
 from catalog.domain.dialects import ServerEntry
 from catalog.models import Change, Job, OAuthAttempt, OAuthGrant, RefreshRun, Server
 from catalog.models.jobs import JobKind
@@ -27,6 +27,8 @@ from catalog.services import access_tokens, connection_tests, connections, jobs,
 from catalog.services.access_tokens import fresh_access_token
 from catalog.services.backup import tables, taking
 from catalog.services.connection_tests import TestResult
+from catalog.services.oauth_rows import GrantSecrets
+from catalog.upstream import oauth
 from tests.catalog.services.signing_in import (
     CALLBACK,
     add_server,
@@ -42,14 +44,20 @@ from tests.catalog.services.signing_in import (
     secrets_of,
 )
 from tests.harness.bad_answers import send_json, send_status
-from tests.harness.protected_server import ProtectedServer, run_protected_server
+from tests.harness.protected_server import ProtectedServer, lend, run_protected_server
 
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(scope="session")
+def running() -> Iterator[ProtectedServer]:
+    with run_protected_server() as made:
+        yield made
+
+
 @pytest.fixture
-def place() -> Iterator[ProtectedServer]:
-    with run_protected_server() as running:
+def place(running: ProtectedServer) -> Iterator[ProtectedServer]:
+    with lend(running):
         yield running
 
 
@@ -342,12 +350,12 @@ class TestHold:
     def test_of_another_is_waited_for(
         self, place: ProtectedServer, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def renew_elsewhere(seconds: float) -> None:
+        def renew_elsewhere() -> None:
             OAuthGrant.objects.update(held_until=None)
             renewed.append(fresh_access_token(server))
 
         renewed: list[str] = []
-        monkeypatch.setattr(access_tokens.time, "sleep", renew_elsewhere)
+        monkeypatch.setattr(access_tokens, "pause", renew_elsewhere)
         assert fresh_access_token(server) == renewed[0]
         assert asked_for_tokens(place) == 1
 
@@ -385,18 +393,19 @@ class TestHold:
         self, place: ProtectedServer, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """An admin connects again while a worker renews what was."""
-        renew = access_tokens.oauth.renew
+        renew = oauth.renew
 
         def renew_while_connecting(*given: Any, **options: Any) -> Any:
             tokens = renew(*given, **options)
             connect(server, make_admin())
+            signed_in.append(secrets_of(server))
             return tokens
 
+        signed_in: list[GrantSecrets] = []
         self.set_hold(seconds=-1)
-        monkeypatch.setattr(access_tokens.oauth, "renew", renew_while_connecting)
-        token = fresh_access_token(server)
-        assert token == secrets_of(server).access_token
-        assert place.signer.find_scopes(token)
+        monkeypatch.setattr(oauth, "renew", renew_while_connecting)
+        assert fresh_access_token(server) == signed_in[0].access_token
+        assert [secrets_of(server)] == signed_in
 
     def test_that_was_lost_ends_nothing(
         self, place: ProtectedServer, server: Server, monkeypatch: pytest.MonkeyPatch
@@ -406,7 +415,7 @@ class TestHold:
             raise UpstreamFailure(FailureCode.RECONNECT_NEEDED, "ended")
 
         self.set_hold(seconds=-1)
-        monkeypatch.setattr(access_tokens.oauth, "renew", refuse_while_connecting)
+        monkeypatch.setattr(oauth, "renew", refuse_while_connecting)
         fail(server, FailureCode.RECONNECT_NEEDED)
         assert grant_of(server).state == AuthState.CONNECTED
 
@@ -423,7 +432,7 @@ class TestConnectionTests:
         return result
 
     def entry(self, server: Server, url: str, **values: Any) -> ServerEntry:
-        return ServerEntry(name=server.name, transport=server.transport, url=url, **values)
+        return ServerEntry(name=server.name, transport=Transport.HTTP, url=url, **values)
 
     def test_of_the_same_address_sends_it(self, place: ProtectedServer, server: Server) -> None:
         result = self.run(self.entry(server, place.url, headers={"X-Team": "blue"}))
@@ -439,7 +448,7 @@ class TestConnectionTests:
         assert set(place.tokens) <= {""}
 
     def test_of_another_name_does_not(self, place: ProtectedServer, server: Server) -> None:
-        result = self.run(ServerEntry(name="new", transport=server.transport, url=place.url))
+        result = self.run(ServerEntry(name="new", transport=Transport.HTTP, url=place.url))
         assert (result.ok, "needs a sign-in" in result.error) == (False, True)
         assert set(place.tokens) == {""}
 
@@ -568,7 +577,7 @@ def test_address_that_is_filled_in_is_the_one_that_is_signed_in_to(
     monkeypatch.setenv("PORT_OF_PLACE", str(place.port))
     server = add_server(place.connection())
     url = place.url.replace(str(place.port), "${PORT_OF_PLACE}")
-    connections.write_connection(server, place.connection().__class__(server.transport, url=url))
+    connections.write_connection(server, Connection(Transport.HTTP, url=url))
     server.save()
     connect(server, admin)
     assert run_refresh(server).is_ok

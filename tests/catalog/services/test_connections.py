@@ -1,5 +1,8 @@
 """A server's secrets are encrypted with the newest key and decrypted with every key that is kept."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from cryptography.fernet import Fernet
 from django.core.management import call_command
@@ -94,7 +97,7 @@ def test_sealed_columns_of_sign_ins_are_for_their_own_rows() -> None:
             server = add_server(place.connection(), name)
             connect(server, admin)
             begin(server, admin)
-    readers = {
+    readers: dict[Any, Callable[[Any], object]] = {
         OAuthClient: oauth_rows.read_client_secret,
         OAuthGrant: oauth_rows.read_grant,
         OAuthAttempt: oauth_rows.read_attempt,

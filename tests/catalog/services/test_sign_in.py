@@ -34,11 +34,12 @@ from tests.catalog.services.signing_in import (
     run_refresh,
     secrets_of,
 )
-from tests.catalog.upstream.test_oauth import make_key
 from tests.harness.bad_answers import send_html, send_json, send_status
+from tests.harness.key_pairs import make_key
 from tests.harness.protected_server import (
     SCOPE_OF_TOOL,
     ProtectedServer,
+    lend,
     run_protected_server,
 )
 from tests.harness.rows import make_server, make_user
@@ -50,9 +51,15 @@ CANARY = "canary-0123456789"
 DOCUMENT = "https://tools.test/oauth/client.json"
 
 
+@pytest.fixture(scope="session")
+def running() -> Iterator[ProtectedServer]:
+    with run_protected_server() as made:
+        yield made
+
+
 @pytest.fixture
-def place() -> Iterator[ProtectedServer]:
-    with run_protected_server() as running:
+def place(running: ProtectedServer) -> Iterator[ProtectedServer]:
+    with lend(running):
         yield running
 
 
@@ -208,6 +215,15 @@ class TestAttempts:
         change_url(server, "http://127.0.0.1:9/mcp")
         with pytest.raises(SignInFailed):
             finish(answer, admin)
+
+    def test_that_ends_where_another_address_is_stores_nothing(self, server: Server, admin: Actor) -> None:
+        """Threat 7: also where nobody has swept the attempt away."""
+        self.exchanges = 1
+        answer = go(server, admin)
+        Server.objects.filter(pk=server.pk).update(url="http://127.0.0.1:9/mcp")
+        with pytest.raises(SignInFailed, match="address was changed meanwhile"):
+            finish(answer, admin)
+        assert grant_of(server).sealed == ""
 
     def test_keeps_its_secrets_sealed_and_for_its_own_row(self, server: Server, admin: Actor) -> None:
         attempt, url = begin(server, admin)
@@ -457,7 +473,7 @@ class TestClientCredentials:
         assert run_refresh(server).is_ok
         grant = grant_of(server)
         assert (grant.state, grant.granted_scopes, grant.connected_by) == (AuthState.CONNECTED, ["read"], "")
-        assert place.signer.find_scopes(secrets_of(server).access_token) == {"read"}
+        assert place.signer.find_scopes(secrets_of(server).access_token) == frozenset({"read"})
 
     def test_are_asked_for_again_when_the_token_ends(
         self, place: ProtectedServer, server: Server, admin: Actor
@@ -582,9 +598,18 @@ class TestAddress:
         connect(server, admin)
         with run_protected_server() as other:
             Server.objects.filter(pk=server.pk).update(url=other.url)
-            assert access_tokens.fresh_access_token(server) == ""
+            assert access_tokens.fresh_access_token(Server.objects.get(pk=server.pk)) == ""
             assert run_refresh(server).error_code == "sign_in_needed"
             assert set(other.tokens) == {""}
+
+    def test_that_was_changed_during_a_call_is_not_that_calls(
+        self, place: ProtectedServer, server: Server, admin: Actor
+    ) -> None:
+        connect(server, admin)
+        assert access_tokens.find_server_at(server.pk, place.url) == server
+        Server.objects.filter(pk=server.pk).update(url="http://127.0.0.1:9/mcp")
+        with pytest.raises(UpstreamFailure, match="changed during the call"):
+            access_tokens.find_server_at(server.pk, place.url)
 
     def test_that_redirects_elsewhere_takes_no_token_along(
         self, place: ProtectedServer, server: Server, admin: Actor

@@ -75,6 +75,8 @@ async def open_pool(**limits: Any) -> AsyncIterator[tuple[LeasePool, Counter[str
         yield pool, refused
     finally:
         await pool.aclose()
+        # On a busy machine a lease may take longer to end: what it started must not outlive the event loop.
+        await until(lambda: not pool.snapshot())
 
 
 async def until(is_so: Callable[[], bool]) -> None:

@@ -14,7 +14,7 @@ from catalog.upstream.guard import resolve_host
 from catalog.upstream.http import Bearer, HttpLink
 from tests.catalog.upstream.conftest import AT_HOME
 from tests.catalog.upstream.web import Web, run_web
-from tests.harness.protected_server import ProtectedServer, listen, run_protected_server
+from tests.harness.protected_server import ProtectedServer, lend, listen, run_protected_server
 
 TOKEN = "canary-0123456789"
 
@@ -25,10 +25,16 @@ def web() -> Iterator[Web]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def running() -> Iterator[ProtectedServer]:
+    with run_protected_server() as made:
+        yield made
+
+
 @pytest.fixture
-def place() -> Iterator[ProtectedServer]:
+def place(running: ProtectedServer) -> Iterator[ProtectedServer]:
     """It takes this token alone."""
-    with run_protected_server() as running:
+    with lend(running):
         running.find_scopes = lambda token: frozenset({"read"}) if token == TOKEN else None
         yield running
 

@@ -12,13 +12,6 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-)
 
 from catalog.domain.addresses import AddressRules
 from catalog.domain.connection import FailureCode, UpstreamFailure
@@ -47,6 +40,7 @@ from tests.harness.bad_answers import (
     send_packed,
     send_status,
 )
+from tests.harness.key_pairs import make_key
 from tests.harness.sign_in_server import Answer, SignInServer, follow, run_sign_in_server
 
 HERE = "http://127.0.0.1:8000/oauth/callback"
@@ -296,7 +290,7 @@ class TestTokens:
     def test_come_for_a_code_and_its_verifier(self, signer: SignInServer) -> None:
         client = register(signer)
         tokens = sign_in(signer, client)
-        assert signer.find_scopes(tokens.access_token) == {"read"}
+        assert signer.find_scopes(tokens.access_token) == frozenset({"read"})
         assert tokens.refresh_token
         assert (tokens.expires_in_seconds, tokens.scopes) == (3600, ("read",))
         form = signer.forms("/token")[-1]
@@ -504,7 +498,7 @@ class TestProof:
         signer.add_client("machine", PRIVATE_KEY, public_key=public, may_ask_for_itself=True)
         client = ClientCredentials("machine", private, PRIVATE_KEY)
         tokens = oauth.request_own_token(discover(signer), client, ("read",), AT_HOME)
-        assert signer.find_scopes(tokens.access_token) == {"read"}
+        assert signer.find_scopes(tokens.access_token) == frozenset({"read"})
         form = signer.forms("/token")[-1]
         claims = jwt.decode(form["client_assertion"], options={"verify_signature": False})
         assert (claims["aud"], claims["iss"], claims["sub"]) == (signer.issuer, "machine", "machine")
@@ -530,7 +524,7 @@ class TestProof:
         signer.add_client("machine", SECRET_BASIC, secret="s", may_ask_for_itself=True)
         client = ClientCredentials("machine", "s", SECRET_BASIC)
         tokens = oauth.request_own_token(discover(signer), client, ("read", "count"), AT_HOME)
-        assert signer.find_scopes(tokens.access_token) == {"read", "count"}
+        assert signer.find_scopes(tokens.access_token) == frozenset({"read", "count"})
         assert tokens.refresh_token == ""
         form = signer.forms("/token")[-1]
         assert (form["scope"], form["resource"]) == ("read count", signer.resource)
@@ -563,17 +557,3 @@ class TestRevocation:
     def test_by_a_key_that_cannot_be_used_fails_too(self, signer: SignInServer) -> None:
         client = ClientCredentials("id", make_key("nonsense")[0], PRIVATE_KEY)
         assert not oauth.revoke(discover(signer), client, "t", is_refresh=True, network=AT_HOME)
-
-
-def make_key(kind: str) -> tuple[str, str]:
-    """Private and public, as PEM."""
-    if kind == "nonsense":
-        return "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", ""
-    key: Any = {
-        "rsa": lambda: rsa.generate_private_key(65537, 2048),
-        "ec": lambda: ec.generate_private_key(ec.SECP256R1()),
-        "ed25519": ed25519.Ed25519PrivateKey.generate,
-    }[kind]()
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    return private.decode(), public.decode()

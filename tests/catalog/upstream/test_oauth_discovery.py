@@ -6,6 +6,7 @@ The numbers of threats are those of the list that this feature was designed agai
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import httpx2
 import pytest
 
 from catalog.domain.addresses import AddressRules
@@ -356,6 +357,36 @@ class TestBlockedAddresses:
         assert internet.addresses == {PUBLIC}
 
 
+class TestAddressOfTheServer:
+    @pytest.mark.parametrize(
+        "url",
+        ["https://me:s3cret@mcp.test/mcp", "https://mcp.test:443/mcp", "https://MCP.test/mcp?key=s3cret"],
+    )
+    def test_may_be_written_in_another_way(self, internet: Internet, url: str) -> None:
+        found = oauth.discover(url, NOT_ASKED, internet.network)
+        assert found.resource == SERVER
+        assert "s3cret" not in str(internet.asked)
+
+    def test_is_made_up_of_without_its_user(self, internet: Internet) -> None:
+        """Threat 9: the endpoints are shown to people."""
+        internet.pages.clear()
+        found = oauth.discover("https://me:s3cret@mcp.test/mcp", NOT_ASKED, internet.network)
+        assert found.metadata["authorization_endpoint"] == "https://mcp.test/authorize"
+
+    def test_may_have_letters_beyond_ascii(self, internet: Internet) -> None:
+        internet.pages.clear()
+        found = oauth.discover("https://bücher.test/mcp", NOT_ASKED, internet.network)
+        assert found.issuer == "https://xn--bcher-kva.test"
+
+    @pytest.mark.parametrize(
+        "url",
+        ["https://mcp.test:99999/mcp", "https://mcp.test:x/", "https://[::zz]/", "https://[v1.x]/", "", "x"],
+    )
+    def test_that_cannot_be_is_told(self, internet: Internet, url: str) -> None:
+        fail(lambda: oauth.discover(url, NOT_ASKED, internet.network), FailureCode.INVALID_ADDRESS)
+        assert internet.asked == []
+
+
 def test_address_that_no_url_can_have_is_refused(internet: Internet) -> None:
     """It would be an error of ours."""
     internet.show(ISSUER_DOCUMENT, describe_issuer(token_endpoint="https://as.test:99999/token"))
@@ -400,7 +431,7 @@ class TestLimits:
 
     def test_nested_without_end_is_not_read(self, internet: Internet) -> None:
         deep = "[" * 100_000 + "]" * 100_000
-        internet.pages[ISSUER_DOCUMENT] = lambda asked: oauth_http.httpx2.Response(
+        internet.pages[ISSUER_DOCUMENT] = lambda asked: httpx2.Response(
             200, text=f'{{"issuer": "{ISSUER}", "x": {deep}}}', headers={"content-type": "application/json"}
         )
         fail(lambda: discover(internet))

@@ -427,20 +427,22 @@ class TestServerPage:
         assert words in visible_text(page)
 
     @pytest.mark.parametrize(
-        ("values", "words"),
+        ("lasts", "renews", "words"),
         [
-            ({"renews": True, "expires_at": timezone.now()}, "Token renews itself"),
-            ({"expires_at": timezone.now() + timedelta(hours=2, minutes=1)}, "in 2"),
-            ({}, "Token does not expire"),
+            (timedelta(0), True, "Token renews itself"),
+            (timedelta(hours=2, minutes=10), False, "in 2"),
+            (None, False, "Token does not expire"),
         ],
     )
-    def test_says_how_long_it_lasts(self, values: dict[str, object], words: str) -> None:
+    def test_says_how_long_it_lasts(self, lasts: timedelta | None, renews: bool, words: str) -> None:
+        now = timezone.now()
         OAuthGrant.objects.update(
             state=AuthState.CONNECTED,
             issuer=ISSUER,
-            connected_at=timezone.now(),
+            connected_at=now,
             connected_by="ada",
-            **values,
+            expires_at=None if lasts is None else now + lasts,
+            renews=renews,
         )
         page = visible_text(signed_in(Role.VIEWER).get(ADDRESS)).replace("\xa0", " ")
         assert words in page
