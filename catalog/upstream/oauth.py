@@ -45,7 +45,12 @@ from catalog.domain.oauth import (
     read_scopes,
 )
 from catalog.upstream.guard import Resolver, resolve_host
-from catalog.upstream.oauth_discovery import CHALLENGE_METHOD, GRANT_TYPES, find_authorization_server
+from catalog.upstream.oauth_discovery import (
+    CHALLENGE_METHOD,
+    GRANT_TYPES,
+    find_authorization_server,
+    plain_address,
+)
 from catalog.upstream.oauth_http import OAuthHttp, is_down, is_unusable, read_object, refuse_failing
 
 DISCOVERY_SECONDS = 15.0
@@ -76,13 +81,14 @@ def discover(
     server_url: str, challenge: Challenge, network: Network, *, issuer: str = "", pkce_unlisted: bool = False
 ) -> AuthorizationServer:
     """Who signs people in for a server; see `find_authorization_server`."""
+    address = plain_address(server_url)
 
     async def converse(http: OAuthHttp) -> AuthorizationServer:
         return await find_authorization_server(
-            http, server_url, challenge, issuer=issuer, pkce_unlisted=pkce_unlisted
+            http, address, challenge, issuer=issuer, pkce_unlisted=pkce_unlisted
         )
 
-    return _run(converse, network, host_of(server_url), DISCOVERY_SECONDS)
+    return _run(converse, network, host_of(address), DISCOVERY_SECONDS)
 
 
 def register(

@@ -6,12 +6,14 @@ is made up where a description exists.
 
 from urllib.parse import urlsplit
 
+import httpx2
 from mcp.client.auth import utils as sdk
 from mcp.client.auth.oauth2 import _origin_issuer
 from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url
 from pydantic import ValidationError
 
+from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.domain.oauth import AuthorizationServer, Challenge, host_of, is_address, read_scopes
 from catalog.upstream.oauth_http import OAuthHttp, is_unusable, read_object, refuse_failing
 
@@ -24,6 +26,23 @@ _KEPT = (
     *("code_challenge_methods_supported", "client_id_metadata_document_supported"),
     *("authorization_response_iss_parameter_supported", "revocation_endpoint_auth_methods_supported"),
 )
+
+
+def plain_address(url: str) -> str:
+    """A server's address as others write it: without a user, a default port and letters beyond ASCII.
+
+    Raises UpstreamFailure.
+    """
+    try:
+        given = httpx2.URL(url)
+        plain = httpx2.URL(
+            scheme=given.scheme, host=given.raw_host.decode(), port=given.port, raw_path=given.raw_path
+        )
+    except (httpx2.InvalidURL, UnicodeError):
+        plain = httpx2.URL()
+    if not is_address(str(plain)):
+        raise UpstreamFailure(FailureCode.INVALID_ADDRESS, "The server's address cannot be used: correct it")
+    return str(plain)
 
 
 async def find_authorization_server(
