@@ -190,8 +190,8 @@ def store_tokens(
     seconds = tokens.expires_in_seconds
     grant.expires_at = None if seconds is None else now + timedelta(seconds=seconds)
     grant.renews = bool(kept.refresh_token)
-    if tokens.scopes is not None:
-        grant.granted_scopes = list(tokens.scopes)
+    if tokens.scopes is not None or not grant.granted_scopes:
+        grant.granted_scopes = list(grant.asked_scopes if tokens.scopes is None else tokens.scopes)
     grant.generation += 1
     grant.holder, grant.held_until, grant.rest_until, grant.last_error = "", None, None, ""
 
@@ -312,15 +312,18 @@ def _obtain(
             server = _discover(grant, client, network)
         _require_issuer(client, server)
         credentials = oauth_rows.read_client(client, server)
-        found = dict.fromkeys((*server.scopes, *grant.needed_scopes))
-        found.pop(OFFLINE, None)
-        scopes = tuple(client.scopes) or tuple(found)
-        return server, oauth.request_own_token(server, credentials, scopes, network)
+        grant.asked_scopes = client.scopes or grant.asked_scopes or _own_scopes(server, grant)
+        return server, oauth.request_own_token(server, credentials, tuple(grant.asked_scopes), network)
     if server is None:
         raise UpstreamFailure(FailureCode.RECONNECT_NEEDED, ENDED)
     _require_issuer(client, server)
     credentials = oauth_rows.read_client(client, server)
     return server, oauth.renew(server, credentials, secrets.refresh_token, network)
+
+
+def _own_scopes(server: AuthorizationServer, grant: OAuthGrant) -> list[str]:
+    """What a client asks for that no admin has told. A renewal asks for the same again, and not for more."""
+    return [one for one in dict.fromkeys((*server.scopes, *grant.needed_scopes)) if one != OFFLINE]
 
 
 def _discover(grant: OAuthGrant, client: OAuthClient, network: oauth.Network) -> AuthorizationServer:
@@ -350,7 +353,10 @@ def _store(
     """None where the row was taken from us meanwhile: then what it says counts."""
     held = OAuthGrant.objects.filter(pk=grant.pk, holder=grant.holder, generation=grant.generation)
     store_tokens(grant, secrets, tokens, server)
-    fields = ("sealed", "issuer", "obtained_at", "expires_at", "renews", "granted_scopes", "generation")
+    fields = (
+        *("sealed", "issuer", "obtained_at", "expires_at", "renews", "generation"),
+        *("asked_scopes", "granted_scopes"),
+    )
     state: dict[str, Any] = {}
     if grant.state != AuthState.SCOPE_NEEDED:
         state["state"] = AuthState.CONNECTED

@@ -6,7 +6,7 @@ from typing import Any
 from mcp import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
-from catalog.domain.connection import UpstreamFailure
+from catalog.domain.connection import SIGN_IN_CODES, UpstreamFailure
 from catalog.domain.limits import GATEWAY_CONTENT_BYTES, GATEWAY_MESSAGE_BYTES, GATEWAY_PAGE_ENTRIES
 from catalog.domain.sizes import count_message_bytes
 from catalog.domain.upstream_calls import CallTimedOut, Upstream, UpstreamError
@@ -24,6 +24,7 @@ from sessions.offers.gateway_features import Features, features_of
 
 RESOURCES, TEMPLATES, PROMPTS = "resources", "resourceTemplates", "prompts"
 _UNREACHABLE = "The server could not be reached."
+_NEEDS_SIGN_IN = "The server needs a sign-in: an admin has to connect it."
 
 
 class Relay:
@@ -108,8 +109,9 @@ class Relay:
             raise pass_error(error) from None
         except CallTimedOut as error:
             raise MCPError(code=INTERNAL_ERROR, message=str(error)) from None
-        except UpstreamFailure:
-            raise MCPError(code=INTERNAL_ERROR, message=_UNREACHABLE) from None
+        except UpstreamFailure as failure:
+            message = _NEEDS_SIGN_IN if failure.code in SIGN_IN_CODES else _UNREACHABLE
+            raise MCPError(code=INTERNAL_ERROR, message=message) from None
         if is_unfinished(result) and not client.is_modern:
             self._note_refused(server_id, "input_required")
             message = "The server asks for more input, which this client's revision cannot give."

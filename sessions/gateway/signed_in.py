@@ -1,11 +1,13 @@
 """Requests to servers that were signed in to: with a good token, and once more where it was refused."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from catalog.domain.connection import SIGN_IN_CODES, UpstreamFailure
-from catalog.domain.upstream_calls import LeaseHolder, Upstream
+from catalog.domain.upstream_calls import CallTimedOut, LeaseHolder, Upstream
 from catalog.models import Server
 from catalog.services import access_tokens
 from catalog.upstream.leases import LeasePool
@@ -15,6 +17,7 @@ from sessions.gateway.threads import Threads
 # They wait for authorization servers, so they have threads of their own.
 TOKEN_THREADS = 8
 NoteToken = Callable[[str], None]
+Ask = Callable[[Upstream], Awaitable[JsonObject]]
 
 
 class SignedInRequests:
@@ -29,16 +32,32 @@ class SignedInRequests:
         method: str,
         params: JsonObject,
         *,
+        timeout_seconds: float,
         note_token: NoteToken | None = None,
         **options: Any,
     ) -> JsonObject:
-        """As `LeasePool.request`, which gets the options. `note_token` hears of each token that is sent."""
-        note = note_token or _ignore
+        """As `LeasePool.request`, which gets the options. `note_token` hears of each token that is sent.
+
+        Within the time, a token is waited for too.
+        """
+        options |= {"holder": holder, "method": method, "params": params, "timeout_seconds": timeout_seconds}
+        limit = asyncio.timeout(timeout_seconds)
+        try:
+            async with limit:
+                return await self._ask(
+                    upstream, partial(self._pool.request, **options), note_token or _ignore
+                )
+        except TimeoutError:
+            if limit.expired():
+                raise CallTimedOut(timeout_seconds) from None
+            raise
+
+    async def _ask(self, upstream: Upstream, ask: Ask, note: NoteToken) -> JsonObject:
         if upstream.needs_token:
             upstream = replace(upstream, token=await self._threads.run(_find_token, upstream))
         note(upstream.token)
         try:
-            return await self._pool.request(upstream, holder, method, params, **options)
+            return await ask(upstream)
         except UpstreamFailure as failure:
             if failure.code not in SIGN_IN_CODES or failure.challenge is None:
                 raise
@@ -46,7 +65,7 @@ class SignedInRequests:
         upstream = replace(upstream, token=token)
         note(token)
         try:
-            return await self._pool.request(upstream, holder, method, params, **options)
+            return await ask(upstream)
         except UpstreamFailure as failure:
             if failure.code not in SIGN_IN_CODES:
                 raise

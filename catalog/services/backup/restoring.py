@@ -16,9 +16,9 @@ from catalog.access import actors
 from catalog.access.roles import Role
 from catalog.domain.backup_file import BackupReader, BackupRow, Header, TableLine, open_backup
 from catalog.domain.errors import Conflict, InvalidInput
-from catalog.models import Server
+from catalog.models import OAuthClient, Server
 from catalog.sealing import SealBroken
-from catalog.services import connections, decisions, reindex
+from catalog.services import connections, decisions, oauth_rows, reindex
 from catalog.services.backup import tables
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ def restore_backup(*, file: Path, actor: actors.Actor) -> RestoredBackup:
     return RestoredBackup(
         made_at=backup.header.made_at,
         rows=rows,
-        locked_servers=_find_locked(),
+        locked_servers=find_locked(),
         keys_are_valid=_knows_secret(backup.header.key_check),
     )
 
@@ -171,11 +171,15 @@ def _knows_secret(check: str) -> bool:
     return check in {tables.key_check(secret) for secret in secrets}
 
 
-def _find_locked() -> list[str]:
+def find_locked() -> list[str]:
+    """Names of servers with a secret that the keys given do not open."""
     locked = []
-    for server in Server.objects.exclude(sealed=""):
+    for server in Server.objects.select_related("oauth_client"):
+        client: OAuthClient | None = getattr(server, "oauth_client", None)
         try:
             connections.read_connection(server)
+            if client is not None:
+                oauth_rows.read_client_secret(client)
         except SealBroken:
             locked.append(server.name)
     return locked

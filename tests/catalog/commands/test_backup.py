@@ -12,10 +12,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from cryptography.fernet import Fernet
 
+from catalog.models import OAuthClient
 from catalog.sealing import derive_key
+from catalog.services import oauth_rows
+from catalog.services.backup.restoring import find_locked
 from tests.harness.commands import run_command
 from tests.harness.instance import own_database
+from tests.harness.rows import make_server
 
 CANARY = "canary-5b1d02"
 SECRET = "the same for both " * 3
@@ -313,6 +318,17 @@ def test_wrong_keys_are_told(world: World, places: MakePlace) -> None:
     assert done.returncode == 0
     assert "does not open the secrets of planted" in done.stderr
     assert "API keys do not work" in done.stderr
+
+
+@pytest.mark.django_db
+def test_client_secret_that_cannot_be_opened_is_told(settings: Any) -> None:
+    server = make_server(name="web", transport="http", command="", url="https://mcp.example.com/")
+    client = OAuthClient(server=server, source="given", issuer="https://auth.example.com", client_id="own")
+    oauth_rows.seal_client_secret(client, "s3cret")
+    client.save()
+    assert find_locked() == []
+    settings.ENCRYPTION_KEYS = (Fernet.generate_key().decode(),)
+    assert find_locked() == ["web"]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from catalog.access.actors import Actor
 from catalog.domain.choices import AuthKind, AuthState, Transport
 from catalog.domain.connection import UpstreamFailure
 from catalog.domain.errors import InvalidInput
-from catalog.models import OAuthClient, Server
+from catalog.models import OAuthClient, OAuthGrant, Server
 from catalog.services import access_tokens, sign_in
 from catalog.services.sign_in import ClientSettings
 from tests.catalog.services.signing_in import (
@@ -211,6 +211,18 @@ class TestClientCredentials:
     ) -> None:
         self.give(place, server, admin, scopes=("read", "count"))
         run_refresh(server)
+        assert place.signer.forms("/token")[-1]["scope"] == "read count"
+
+    def test_ask_for_no_more_when_they_are_renewed(
+        self, place: ProtectedServer, server: Server, admin: Actor
+    ) -> None:
+        self.give(place, server, admin)
+        run_refresh(server)
+        OAuthGrant.objects.update(needed_scopes=["read", "count"])
+        place.signer.refuse_access_tokens()
+        assert run_refresh(server).is_ok
+        assert place.signer.forms("/token")[-1]["scope"] == "read"
+        sign_in.obtain_own_token(server=server, actor=admin)
         assert place.signer.forms("/token")[-1]["scope"] == "read count"
 
     def test_need_no_pkce(self, place: ProtectedServer, server: Server, admin: Actor) -> None:

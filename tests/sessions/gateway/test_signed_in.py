@@ -142,6 +142,11 @@ class TestNoToken:
         assert (grant.state, grant.needed_scopes) == (AuthState.SIGN_IN_NEEDED, ["read"])
         assert sent(place) == [""]
 
+    def test_is_told_of_prompts_too(self, gateway: RunningGateway, connected: Catalog) -> None:
+        OAuthGrant.objects.update(state=AuthState.RECONNECT_NEEDED)
+        answer = gateway.ask(connected.key, "prompts/get", {"name": "fixture__greet"})
+        assert "needs a sign-in: an admin has to connect it" in answer.text
+
     def test_is_told_however_often(self, gateway: RunningGateway, catalog: Catalog) -> None:
         """It is nothing that a server recovers from when it is left alone."""
         assert {echo(gateway, catalog).said for _ in range(8)} == {CONNECT_IT}
@@ -257,6 +262,15 @@ class TestSilentSigner:
         assert echo(gateway, connected).said == "The server fixture could not be reached."
         assert "HTTP status 503" in last_call().error
         assert place.tokens == []
+
+    def test_is_waited_for_no_longer_than_a_call_may_take(
+        self, gateway: RunningGateway, connected: Catalog, place: ProtectedServer
+    ) -> None:
+        connected.change(call_timeout_seconds=1)
+        place.signer.rules.delay_seconds = (4.0, 4.0)
+        let_expire(connected.server)
+        assert "within 1 s" in echo(gateway, connected).said
+        assert last_call().outcome == "timeout"
 
 
 def test_client_that_needs_nobody_to_sign_in_gets_its_token_by_the_call(
