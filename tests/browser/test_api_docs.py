@@ -2,10 +2,13 @@
 
 import json
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
 from tests.harness.instance import ROOT, Instance
+
+pytestmark = pytest.mark.slow
 
 DOCUMENT = json.loads((ROOT / "tests" / "openapi.json").read_text())
 OPERATIONS = [operation for methods in DOCUMENT["paths"].values() for operation in methods.values()]

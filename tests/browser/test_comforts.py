@@ -2,10 +2,13 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.test_walk import DARK_PAGE, LIGHT_PAGE, background_of
+
+pytestmark = pytest.mark.slow
 
 
 def test_theme_is_chosen_at_once_and_kept(open_page: OpenPage) -> None:

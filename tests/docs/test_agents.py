@@ -11,6 +11,8 @@ import pytest
 from tests.docs.scripted_model import DONE, running_model
 from tests.harness.instance import ROOT, Instance
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = re.findall(
     r"^## ([^\n]+)\n(?:(?!^## ).)*?^```(python|bash)\n(.*?)^```$",
     (ROOT / "docs" / "agents.md").read_text(),

@@ -18,7 +18,7 @@ from tests.catalog.upstream.conftest import odd_connection
 from tests.catalog.upstream.leasing import Caller, open_pool, until, upstream_of
 from tests.harness.upstream_fixture import HttpFixture, count_in, run_over_http, stdio_connection
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 HARM_SECONDS = 2.0
 CALLS_MEANWHILE = 3  # of another server, at least: on a machine at rest hundreds
 

@@ -19,7 +19,7 @@ from tests.catalog.upstream.test_features import list_features_with_sdk
 from tests.harness.workers import find_free_port
 from tests.servers.installed import EVERYTHING, STDIO_SERVERS, RealServer, require_installed
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)

@@ -124,7 +124,8 @@ def kept_connection(world: World) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("kept_connection")
-@pytest.mark.parametrize("world", ["admin", pytest.param("agent", marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.slow
+@pytest.mark.parametrize("world", ["admin", "agent"], indirect=True)
 @schema.parametrize()
 @settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_every_answer_is_documented_and_none_is_a_500(case: Any, world: World) -> None:
