@@ -1,5 +1,6 @@
 """Entry point of workers and scheduler: `celery -A toolsearch_site worker`."""
 
+import gc
 import os
 from typing import Any
 
@@ -26,6 +27,12 @@ app.autodiscover_tasks()
 def require_keys(**_: Any) -> None:
     """Ends a worker or scheduler that could open nothing, and must not seal anything."""
     read_keys()
+
+
+@signals.worker_shutdown.connect
+def skip_last_collection(**_: Any) -> None:
+    """A last search for garbage would only hold up the end of the worker."""
+    gc.freeze()
 
 
 @signals.worker_process_init.connect

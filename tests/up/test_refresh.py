@@ -91,7 +91,7 @@ class TestBadServers:
         for name, (_, words) in BAD.items():
             assert words in told[name]
         assert "no-such-command was not found" in told["not_found"]
-        assert "paste it as a header" in told["needs_token"]
+        assert "needs a sign-in: connect it, or paste a token" in told["needs_token"]
         assert "1 rejected" in told["repeats_names"]
         assert "1 rejected" in told["has_a_bad_schema"]
         assert told["good"].startswith(("1 added", "0 added, 0 changed, 0 gone, 1 unchanged"))

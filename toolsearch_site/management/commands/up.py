@@ -1,5 +1,6 @@
 """`manage.py up`: everything on one machine in one command, with nothing else to install or start."""
 
+import gc
 import ipaddress
 import os
 import shutil
@@ -74,6 +75,7 @@ class Command(BaseCommand):
         heartbeat.run(supervisor.stopping, roles)
         supervisor.run()
         self._say("up", "stopped")
+        gc.freeze()  # a last search for garbage would only hold up the end
 
     def _prepare(self, *, with_demo: bool) -> None:
         require_database()
