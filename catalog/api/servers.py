@@ -199,12 +199,16 @@ def _store(
     caller: Caller, name: str, wanted: ServerFieldsIn, prepared: list[snapshots.PreparedSnapshot]
 ) -> ServerOut:
     sent = wanted.given()
+    known = Server.objects.filter(name=name).first()
+    shown = _describe_auth(known).model_dump() if known else {}
     if prepared:
         snapshots.store_snapshots(prepared=prepared, actor=caller.actor, kind=wanted.kind)
     elif _changes_address(name, sent):
         _store_address(caller, name, sent)
     server = Server.objects.get(name=name)
     _store_settings(caller, server, sent)
+    if sent.get("auth") is not None:
+        _store_auth(caller, server, sent["auth"], shown)
     wake_workers_on_commit()
     return make_server_out(rest.read_server(server.address, policy=None), caller)
 
@@ -223,17 +227,14 @@ def _store_settings(caller: Caller, server: Server, sent: dict[str, Any]) -> Non
         servers.set_keeps_no_state(server=server, keeps_no_state=sent["keepsNoState"], actor=actor)
     if seconds is not None:
         servers.set_refresh_interval(server=server, seconds=seconds, actor=actor)
-    if sent.get("auth") is not None:
-        _store_auth(caller, server, sent["auth"])
 
 
-def _store_auth(caller: Caller, server: Server, wanted: AuthIn) -> None:
-    """What is sent back as an answer shows it is left as it is."""
-    shown = _describe_auth(server).model_dump()
+def _store_auth(caller: Caller, server: Server, wanted: AuthIn, shown: dict[str, Any]) -> None:
+    """`shown` is what an answer showed before this change: what is sent back like that is not asked for."""
     sent = wanted.model_dump(exclude_none=True)
     changed = {name: value for name, value in sent.items() if value != shown.get(name)}
     if changed:  # a new client gets its issuer too, which may be the one that is shown
-        is_own = bool(shown["client_id"])
+        is_own = bool(_describe_auth(server).client_id)
         sign_in.change_client(server=server, given=changed if is_own else sent, actor=caller.actor)
 
 

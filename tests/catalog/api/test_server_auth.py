@@ -244,6 +244,37 @@ class TestAddressChanged:
         assert not OAuthClient.objects.exists()
 
 
+class TestAnswerSentBack:
+    """With something else changed in it: what it said of the sign-in is not asked for."""
+
+    @pytest.mark.parametrize("own", [None, OWN])
+    def test_with_another_address_ends_the_sign_in(self, admin: Agent, own: dict[str, Any] | None) -> None:
+        if own:
+            patch(admin, "web", {"auth": own})
+        connect()
+        body = admin.read("/servers/web")
+        body["settings"]["url"] = "https://other.example.com/mcp"
+        patch(admin, "web", body)
+        assert auth_of(admin)["kind"] == "none"
+        assert not OAuthClient.objects.exists()
+
+    def test_without_its_headers_has_none(self, admin: Agent) -> None:
+        patch(admin, "web", {"headers": {"X-Team": "blue"}})
+        body = admin.read("/servers/web")
+        assert body["auth"]["kind"] == "headers"
+        body["settings"]["headers"] = {}
+        patch(admin, "web", body)
+        assert auth_of(admin)["kind"] == "none"
+
+    def test_with_a_secret_for_another_address_is_a_new_client(self, admin: Agent) -> None:
+        patch(admin, "web", {"auth": OWN})
+        body = admin.read("/servers/web")
+        body["settings"]["url"] = "https://other.example.com/mcp"
+        body["auth"]["client_secret"] = "another-secret"
+        patch(admin, "web", body)
+        assert (auth_of(admin)["kind"], auth_of(admin)["client_id"]) == ("oauth", "our-id")
+
+
 def test_client_is_not_undone_since_its_secret_would_be_needed(admin: Agent) -> None:
     patch(admin, "web", {"auth": OWN})
     change = Change.objects.filter(after__has_key="clientId").get()
