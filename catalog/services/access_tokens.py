@@ -139,7 +139,7 @@ def renew_refused_token(server: Server, token: str, failure: UpstreamFailure) ->
     if failure.challenge is None:
         raise failure
     if failure.code is FailureCode.SCOPE_NEEDED:
-        _store_need(server, failure.challenge, AuthState.SCOPE_NEEDED if token else AuthState.SIGN_IN_NEEDED)
+        _store_missing_scopes(server, token, failure.challenge)
         raise failure
     if not token:
         _store_need(server, failure.challenge, AuthState.SIGN_IN_NEEDED)
@@ -152,7 +152,7 @@ def renew_refused_token(server: Server, token: str, failure: UpstreamFailure) ->
 def end_refused_grant(server: Server, token: str, failure: UpstreamFailure) -> UpstreamFailure:
     """The failure after a server refused a token that had just been renewed."""
     if failure.code is FailureCode.SCOPE_NEEDED and failure.challenge:
-        _store_need(server, failure.challenge, AuthState.SCOPE_NEEDED)
+        _store_missing_scopes(server, token, failure.challenge)
     if failure.code is not FailureCode.SIGN_IN_NEEDED:
         return failure
     grant = OAuthGrant.objects.filter(server=server).first()
@@ -412,6 +412,16 @@ def _end(grant: OAuthGrant, failure: UpstreamFailure) -> None:
     )
 
 
+def _store_missing_scopes(server: Server, token: str, challenge: Challenge) -> None:
+    """A token of before says nothing of the present one: an admin may have granted more meanwhile."""
+    if not token:
+        _store_need(server, challenge, AuthState.SIGN_IN_NEEDED)
+        return
+    grant = OAuthGrant.objects.filter(server=server).first()
+    if grant is not None and _read_secrets(grant).access_token == token:
+        _store_need(server, challenge, AuthState.SCOPE_NEEDED)
+
+
 def _store_need(server: Server, challenge: Challenge, state: AuthState) -> None:
     """What the server asks for, kept for whoever signs in. A grant that is good stays as it is."""
     needed = {"resource_metadata": challenge.resource_metadata, "needed_scopes": list(challenge.scopes)}
@@ -420,4 +430,5 @@ def _store_need(server: Server, challenge: Challenge, state: AuthState) -> None:
     wanted = grant.state if has_grant and state is AuthState.SIGN_IN_NEEDED else state
     present = {name: getattr(grant, name) for name in (*needed, "state")}
     if not is_new and present != {**needed, "state": wanted}:
-        OAuthGrant.objects.filter(pk=grant.pk).update(state=wanted, **needed)
+        # Not where somebody has connected meanwhile.
+        OAuthGrant.objects.filter(pk=grant.pk, generation=grant.generation).update(state=wanted, **needed)

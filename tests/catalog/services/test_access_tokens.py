@@ -21,6 +21,7 @@ from catalog.domain.backup_file import BackupWriter, Header, TableLine
 from catalog.domain.choices import AuthState, Transport
 from catalog.domain.connection import Connection, FailureCode, UpstreamFailure
 from catalog.domain.dialects import ServerEntry
+from catalog.domain.oauth import Challenge
 from catalog.models import Change, Job, OAuthAttempt, OAuthGrant, RefreshRun, Server
 from catalog.models.jobs import JobKind
 from catalog.services import access_tokens, connection_tests, connections, jobs, refresh, sign_in
@@ -278,6 +279,38 @@ class TestRefusedToken:
         del place.answers["/mcp"]
         assert run_refresh(server).is_ok  # what it may do goes on
         assert grant_of(server).state == AuthState.SCOPE_NEEDED
+
+
+    def test_that_lacked_a_right_and_is_not_the_present_one_says_nothing_of_that(
+        self, place: ProtectedServer, server: Server, admin: Actor
+    ) -> None:
+        """An admin grants more while a call is under way with the token of before."""
+        lacks = UpstreamFailure(
+            FailureCode.SCOPE_NEEDED, "more", challenge=Challenge(scopes=("count",), error="insufficient_scope")
+        )
+        old = secrets_of(server).access_token
+        connect(server, admin)
+        with pytest.raises(UpstreamFailure):
+            access_tokens.renew_refused_token(server, old, lacks)
+        assert access_tokens.end_refused_grant(server, old, lacks) is lacks
+        assert grant_of(server).state == AuthState.CONNECTED
+        with pytest.raises(UpstreamFailure):
+            access_tokens.renew_refused_token(server, secrets_of(server).access_token, lacks)
+        assert grant_of(server).state == AuthState.SCOPE_NEEDED
+
+    def test_of_nobody_says_nothing_of_a_sign_in_that_came_meanwhile(
+        self, place: ProtectedServer, server: Server, admin: Actor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def connect_while_reading(**values: Any) -> tuple[OAuthGrant, bool]:
+            read = OAuthGrant.objects.get(server=values["server"]), False
+            connect(server, admin)
+            return read
+
+        sign_in.disconnect(server=server, actor=admin)
+        monkeypatch.setattr(OAuthGrant.objects, "get_or_create", connect_while_reading)
+        needed = UpstreamFailure(FailureCode.SIGN_IN_NEEDED, "sign in", challenge=Challenge())
+        access_tokens._store_need(server, needed.challenge, AuthState.SIGN_IN_NEEDED)  # type: ignore[arg-type]
+        assert grant_of(server).state == AuthState.CONNECTED
 
 
 class TestEndedGrant:
