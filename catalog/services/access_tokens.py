@@ -267,7 +267,8 @@ def _try_renew(
     Raises UpstreamFailure where there is none to be had and the present one is not good either.
     """
     is_own = client is not None and client.kind == AuthKind.CLIENT_CREDENTIALS
-    if client is None or not (is_own or secrets.refresh_token):
+    has_client = client is not None or secrets.client is not None
+    if not has_client or not (is_own or secrets.refresh_token):
         if is_good:
             return None
         ended = UpstreamFailure(FailureCode.RECONNECT_NEEDED, ENDED)
@@ -303,22 +304,23 @@ def _claim(grant: OAuthGrant) -> bool:
 
 
 def _obtain(
-    grant: OAuthGrant, client: OAuthClient, secrets: GrantSecrets
+    grant: OAuthGrant, client: OAuthClient | None, secrets: GrantSecrets
 ) -> tuple[AuthorizationServer, Tokens]:
     network = read_network()
     server = secrets.server
-    if client.kind == AuthKind.CLIENT_CREDENTIALS:
+    if client is not None and client.kind == AuthKind.CLIENT_CREDENTIALS:
         if server is None:
             server = _discover(grant, client, network)
         _require_issuer(client, server)
         credentials = oauth_rows.read_client(client, server)
         grant.asked_scopes = client.scopes or grant.asked_scopes or _own_scopes(server, grant)
         return server, oauth.request_own_token(server, credentials, tuple(grant.asked_scopes), network)
-    if server is None:
+    known = oauth_rows.read_client_of_grant(client, secrets)
+    if server is None or known is None:
         raise UpstreamFailure(FailureCode.RECONNECT_NEEDED, ENDED)
-    _require_issuer(client, server)
-    credentials = oauth_rows.read_client(client, server)
-    return server, oauth.renew(server, credentials, secrets.refresh_token, network)
+    if client is not None and (client.source == ClientSource.GIVEN or secrets.client is None):
+        _require_issuer(client, server)
+    return server, oauth.renew(server, known, secrets.refresh_token, network)
 
 
 def _own_scopes(server: AuthorizationServer, grant: OAuthGrant) -> list[str]:
@@ -382,7 +384,8 @@ def _end(grant: OAuthGrant, failure: UpstreamFailure) -> None:
     if row is None or row.state == AuthState.RECONNECT_NEEDED:
         return
     now, before = timezone.now(), row.state
-    kept = replace(oauth_rows.read_grant(row), access_token="", refresh_token="")
+    secrets = oauth_rows.read_grant(row)
+    kept = replace(secrets, access_token="", refresh_token="", client=None)
     OAuthGrant.objects.filter(pk=row.pk).update(
         state=AuthState.RECONNECT_NEEDED,
         sealed=oauth_rows.seal_grant(row, kept),
@@ -394,7 +397,10 @@ def _end(grant: OAuthGrant, failure: UpstreamFailure) -> None:
         last_error=failure.message,
     )
     if failure.code is FailureCode.CLIENT_REFUSED:
-        OAuthClient.objects.filter(server=row.server_id).exclude(source=ClientSource.GIVEN).delete()
+        refused = OAuthClient.objects.filter(server=row.server_id).exclude(source=ClientSource.GIVEN)
+        if secrets.client is not None:
+            refused = refused.filter(client_id=secrets.client.client_id)
+        refused.delete()
     server = Server.objects.get(pk=row.server_id)
     Server.objects.filter(pk=server.pk).update(
         failures=server.failures or 1,

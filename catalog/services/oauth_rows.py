@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from django.conf import settings
@@ -16,11 +16,14 @@ from catalog.upstream import oauth
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GrantSecrets:
-    """`server` is who gives new tokens; None until it is known."""
+    """`server` is who gives new tokens; None until it is known. `client` is the one that a person's grant was
+    given to: the row may hold another by now, of a sign-in that did not end in a grant.
+    """
 
     access_token: str = ""
     refresh_token: str = ""
     server: AuthorizationServer | None = None
+    client: ClientCredentials | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -54,11 +57,22 @@ def read_client(client: OAuthClient, server: AuthorizationServer) -> ClientCrede
     return ClientCredentials(client.client_id, secret, method, client.secret_expires_at)
 
 
+def read_client_of_grant(client: OAuthClient | None, secrets: GrantSecrets) -> ClientCredentials | None:
+    """As whom a person's grant is renewed and ended: a client of one's own is read from its row, which is
+    `client`. Raises SealBroken.
+    """
+    is_given = client is not None and client.source == ClientSource.GIVEN
+    if secrets.client is not None and not is_given:
+        return secrets.client
+    return read_client(client, secrets.server) if client and secrets.server else None
+
+
 def seal_grant(grant: OAuthGrant, secrets: GrantSecrets) -> str:
     """The text for the row's `sealed`."""
     server = _describe_server(secrets.server) if secrets.server else None
+    client = _describe_client(secrets.client) if secrets.client else None
     tokens = {"access_token": secrets.access_token, "refresh_token": secrets.refresh_token}
-    return _seal({**tokens, "server": server}, _grant_context(grant.server_id))
+    return _seal({**tokens, "server": server, "client": client}, _grant_context(grant.server_id))
 
 
 def read_grant(grant: OAuthGrant) -> GrantSecrets:
@@ -71,15 +85,19 @@ def open_grant(server_id: int, sealed: str) -> GrantSecrets:
     if not sealed:
         return GrantSecrets()
     opened = _unseal(sealed, _grant_context(server_id))
-    server = opened["server"]
+    server, client = opened["server"], opened.get("client")
     return GrantSecrets(
-        opened["access_token"], opened["refresh_token"], _read_server(server) if server else None
+        opened["access_token"],
+        opened["refresh_token"],
+        _read_server(server) if server else None,
+        ClientCredentials(**client) if client else None,
     )
 
 
 def renewed_secrets(secrets: GrantSecrets, server: AuthorizationServer, tokens: Tokens) -> GrantSecrets:
     """With new tokens. No new refresh token means that the former one is still good."""
-    return GrantSecrets(tokens.access_token, tokens.refresh_token or secrets.refresh_token, server)
+    refresh_token = tokens.refresh_token or secrets.refresh_token
+    return replace(secrets, access_token=tokens.access_token, refresh_token=refresh_token, server=server)
 
 
 def seal_attempt(attempt: OAuthAttempt, secrets: AttemptSecrets) -> None:
@@ -92,11 +110,7 @@ def seal_attempt(attempt: OAuthAttempt, secrets: AttemptSecrets) -> None:
             "verifier": request.verifier,
             "redirect_uri": request.redirect_uri,
             "scopes": list(request.scopes),
-            "client": {
-                "client_id": secrets.client.client_id,
-                "secret": secrets.client.secret,
-                "method": secrets.client.method,
-            },
+            "client": _describe_client(secrets.client),
             "address_sha256": secrets.address_sha256,
         },
         _attempt_context(attempt),
@@ -118,6 +132,10 @@ def read_attempt(attempt: OAuthAttempt) -> AttemptSecrets:
 
 def _describe_server(server: AuthorizationServer) -> dict[str, Any]:
     return {**asdict(server), "metadata": dict(server.metadata), "scopes": list(server.scopes)}
+
+
+def _describe_client(client: ClientCredentials) -> dict[str, str]:
+    return {"client_id": client.client_id, "secret": client.secret, "method": client.method}
 
 
 def _read_server(stored: Mapping[str, Any]) -> AuthorizationServer:

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 
 from catalog.access import actors
@@ -199,10 +200,10 @@ def _prepare_revocation(grant: OAuthGrant) -> Callable[[], bool]:
     try:
         secrets = oauth_rows.read_grant(grant)
         found, token = secrets.server, secrets.refresh_token or secrets.access_token
-        credentials = oauth_rows.read_client(client, found) if client and found else None
+        credentials = oauth_rows.read_client_of_grant(client, secrets)
     except SealBroken:
         return lambda: False
-    if found is None or credentials is None or not token or credentials.client_id == "":
+    if found is None or credentials is None or not token:
         return lambda: False
     return partial(
         oauth.revoke,
@@ -409,7 +410,7 @@ def _store_grant(server_id: int, opened: AttemptSecrets, tokens: Tokens, actor: 
     before = grant.state
     grant.granted_scopes = list(opened.request.scopes)
     grant.asked_scopes = list(opened.request.scopes)
-    access_tokens.store_tokens(grant, GrantSecrets(), tokens, opened.request.server)
+    access_tokens.store_tokens(grant, GrantSecrets(client=opened.client), tokens, opened.request.server)
     grant.state = AuthState.CONNECTED
     grant.address_sha256 = opened.address_sha256
     grant.connected_by, grant.connected_at = actor.label, grant.obtained_at
@@ -449,7 +450,7 @@ def _clear_grant(grant: OAuthGrant) -> None:
         obtained_at=None,
         expires_at=None,
         renews=False,
-        generation=grant.generation + 1,
+        generation=F("generation") + 1,
         holder="",
         held_until=None,
         rest_until=None,

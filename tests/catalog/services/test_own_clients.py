@@ -97,6 +97,8 @@ class TestOwnClient:
         self, place: ProtectedServer, server: Server, admin: Actor
     ) -> None:
         """Threat 6: what belongs to one issuer stays there, whatever the rows say."""
+        place.signer.add_client("own", redirect_uris=(CALLBACK,))
+        give_client(server, place, admin)
         connect(server, admin)
         count = place.signer.count("/token")
         OAuthClient.objects.update(issuer="https://other.test")

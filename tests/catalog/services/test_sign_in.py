@@ -29,6 +29,7 @@ from tests.catalog.services.signing_in import (
     give_client,
     go,
     grant_of,
+    let_expire,
     make_admin,
     open_jobs,
     run_refresh,
@@ -357,6 +358,29 @@ class TestRegistration:
         place.signer.rules.registers = False
         with pytest.raises(UpstreamFailure, match=f"redirect address {CALLBACK}"):
             begin(server, admin)
+
+
+    def test_that_leads_to_no_sign_in_leaves_what_was_connected(
+        self, place: ProtectedServer, server: Server, admin: Actor
+    ) -> None:
+        """A grant is renewed as the client that it was given to."""
+        connect(server, admin)
+        begin(server, admin, WayBack("http://127.0.0.1:9000/oauth/callback"))
+        assert place.signer.count("/register") == 2
+        let_expire(server)
+        assert run_refresh(server).is_ok
+        assert grant_of(server).state == AuthState.CONNECTED
+
+    def test_that_is_forgotten_leaves_what_was_connected(
+        self, place: ProtectedServer, server: Server, admin: Actor
+    ) -> None:
+        connect(server, admin)
+        answer = go(server, admin, WayBack("http://127.0.0.1:9000/oauth/callback"))
+        place.signer.clients.popitem()
+        with pytest.raises(UpstreamFailure):
+            finish(answer, admin)
+        let_expire(server)
+        assert run_refresh(server).is_ok
 
 
 class TestDisconnecting:
