@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
                 ('client_id', models.TextField()),
                 ('method', models.CharField(help_text='How it proves who it is; empty: as the server wants.', max_length=40)),
                 ('redirect_uris', models.JSONField(default=list, help_text='Those that it was registered with.')),
-                ('scopes', models.JSONField(default=list, help_text="An admin's choice; empty: the server's.")),
+                ('scopes', models.JSONField(default=list, help_text="An admin's choice, or those that it registered for; empty: the server's.")),
                 ('pkce_unlisted', models.BooleanField(default=False, help_text='The authorization server takes PKCE although it does not say so.')),
                 ('sealed', models.TextField(blank=True, help_text="Encrypted: the client's secret or private key.")),
                 ('secret_expires_at', models.DateTimeField(blank=True, null=True)),

@@ -106,8 +106,8 @@ def begin(*, server: Server, actor: actors.Actor, way_back: WayBack) -> OAuthAtt
         issuer=own.issuer if own else "",
         pkce_unlisted=bool(own and own.pkce_unlisted),
     )
-    client = _find_client(server, found, way_back, network)
-    scopes = _join_scopes(tuple(own.scopes) if own else (), found.scopes, grant)
+    scopes = _join_scopes(tuple(own.scopes) if own else (), found, grant)
+    client = _find_client(server, replace(found, scopes=scopes), way_back, network)
     request = oauth.begin(found, way_back.redirect_uri, scopes)
     attempt = OAuthAttempt(
         state_sha256=digest_state(request.state),
@@ -330,7 +330,10 @@ def document_address() -> str:
 def _find_client(
     server: Server, found: AuthorizationServer, way_back: WayBack, network: oauth.Network
 ) -> ClientCredentials:
-    """One's own, then the document, then the registration of before, then a new one."""
+    """One's own, then the document, then the registration of before, then a new one.
+
+    The scopes of `found` are those that are asked for.
+    """
     row = OAuthClient.objects.filter(server=server).first()
     if row is not None and row.source == ClientSource.GIVEN:
         if not oauth.is_same_issuer(row.issuer, found.issuer):
@@ -358,7 +361,9 @@ def _find_client(
 def _can_be_used_again(row: OAuthClient, found: AuthorizationServer, way_back: WayBack) -> bool:
     is_registered = row.source == ClientSource.REGISTERED and row.issuer == found.issuer
     has_expired = row.secret_expires_at is not None and row.secret_expires_at <= timezone.now()
-    return is_registered and not has_expired and way_back.redirect_uri in row.redirect_uris
+    # Some authorization servers let a client ask for no others than it registered for.
+    may_ask = not row.scopes or set(found.scopes) <= set(row.scopes)
+    return is_registered and may_ask and not has_expired and way_back.redirect_uri in row.redirect_uris
 
 
 @transaction.atomic
@@ -379,7 +384,7 @@ def _keep_client(
             "method": client.method,
             "redirect_uris": redirect_uris,
             "secret_expires_at": client.secret_expires_at,
-            "scopes": [],
+            "scopes": list(found.scopes) if source == ClientSource.REGISTERED else [],
         },
     )
     oauth_rows.seal_client_secret(row, client.secret)
@@ -391,11 +396,17 @@ def _drop_registration(server_id: int, client_id: str) -> None:
     registered.filter(source=ClientSource.REGISTERED).delete()
 
 
-def _join_scopes(own: tuple[str, ...], found: tuple[str, ...], grant: OAuthGrant | None) -> tuple[str, ...]:
-    """Those that an admin wants or the server asks for; of a grant that needs more, both."""
-    wanted = own or found
+def _join_scopes(
+    own: tuple[str, ...], found: AuthorizationServer, grant: OAuthGrant | None
+) -> tuple[str, ...]:
+    """Those that an admin wants or the server asks for, and those that were asked for before: a server may
+    name in its challenge those alone that one call lacked.
+    """
+    wanted, listed = own or found.scopes, found.lists("scopes_supported")
     if grant is not None and grant.state == AuthState.SCOPE_NEEDED:
         wanted = (*grant.asked_scopes, *grant.granted_scopes, *wanted, *grant.needed_scopes)
+    elif grant is not None and grant.issuer == found.issuer:
+        wanted = (*(one for one in grant.asked_scopes if listed is None or one in listed), *wanted)
     return tuple(dict.fromkeys(wanted))[:OAUTH_SCOPES]
 
 

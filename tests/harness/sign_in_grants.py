@@ -39,6 +39,7 @@ class Rules:
     pkce: tuple[str, ...] | None = ("S256",)
     registers: bool = True
     registered_method: str = ""
+    keeps_to_registered_scopes: bool = False
     documents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     gives_refresh_tokens: bool = True
     rotates: bool = True
@@ -69,6 +70,7 @@ class Client:
     secret: str = ""
     public_key: str = ""
     may_ask_for_itself: bool = False
+    scopes: frozenset[str] | None = None  # None: any
 
 
 @dataclass
@@ -183,7 +185,9 @@ class Grants:
             raise Refused("invalid_request")
         if asked.get("resource") != self.resource:
             raise Refused("invalid_target")
-        if not set(scopes) <= set(self.rules.scopes):
+        client = self._find_client(asked["client_id"])
+        limited = client.scopes if client and client.scopes is not None else set(self.rules.scopes)
+        if not set(scopes) <= limited & set(self.rules.scopes):
             raise Refused("invalid_scope")
         family = Family(asked["client_id"], scopes, self.resource)
         code = self._make("code")
@@ -260,7 +264,9 @@ class Grants:
             raise Refused("invalid_client_metadata")
         secret = "" if method == "none" else self._make("client-secret")
         client_id = f"registered-{secrets.token_hex(8)}"
-        self.clients[client_id] = Client(method, tuple(uris), secret)
+        is_limited = self.rules.keeps_to_registered_scopes and "scope" in wanted
+        scopes = frozenset(wanted["scope"].split()) if is_limited else None
+        self.clients[client_id] = Client(method, tuple(uris), secret, scopes=scopes)
         answer = {**wanted, "client_id": client_id, "token_endpoint_auth_method": method}
         if secret:
             answer |= {"client_secret": secret, "client_secret_expires_at": 0}

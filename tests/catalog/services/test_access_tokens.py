@@ -280,13 +280,14 @@ class TestRefusedToken:
         assert run_refresh(server).is_ok  # what it may do goes on
         assert grant_of(server).state == AuthState.SCOPE_NEEDED
 
-
     def test_that_lacked_a_right_and_is_not_the_present_one_says_nothing_of_that(
         self, place: ProtectedServer, server: Server, admin: Actor
     ) -> None:
         """An admin grants more while a call is under way with the token of before."""
         lacks = UpstreamFailure(
-            FailureCode.SCOPE_NEEDED, "more", challenge=Challenge(scopes=("count",), error="insufficient_scope")
+            FailureCode.SCOPE_NEEDED,
+            "more",
+            challenge=Challenge(scopes=("count",), error="insufficient_scope"),
         )
         old = secrets_of(server).access_token
         connect(server, admin)

@@ -359,7 +359,6 @@ class TestRegistration:
         with pytest.raises(UpstreamFailure, match=f"redirect address {CALLBACK}"):
             begin(server, admin)
 
-
     def test_that_leads_to_no_sign_in_leaves_what_was_connected(
         self, place: ProtectedServer, server: Server, admin: Actor
     ) -> None:
@@ -527,6 +526,37 @@ class TestMoreScopes:
         assert granted.state == AuthState.CONNECTED
         assert set(granted.granted_scopes) == {"read", "offline_access", SCOPE_OF_TOOL}
         assert run_refresh(server).is_ok
+
+    def test_of_before_are_asked_for_by_whoever_connects_again(
+        self, place: ProtectedServer, server: Server, admin: Actor
+    ) -> None:
+        """A server names in its challenge those that one call lacked, and not what other calls need."""
+        connect(server, admin)
+        place.answers["/mcp"] = self.lack(SCOPE_OF_TOOL)
+        run_refresh(server)
+        del place.answers["/mcp"]
+        granted = set(connect(server, admin).granted_scopes)
+        place.signer.end_grants()
+        run_refresh(server)
+        assert grant_of(server).state == AuthState.RECONNECT_NEEDED
+        assert set(connect(server, admin).granted_scopes) == granted > {SCOPE_OF_TOOL, "offline_access"}
+
+    def test_are_granted_where_a_client_gets_those_alone_that_it_registered_for(
+        self, place: ProtectedServer, server: Server, admin: Actor
+    ) -> None:
+        """As `oidc-provider` has it."""
+        place.signer.rules.keeps_to_registered_scopes = True
+        connect(server, admin)
+        place.answers["/mcp"] = self.lack(SCOPE_OF_TOOL)
+        run_refresh(server)
+        del place.answers["/mcp"]
+        assert SCOPE_OF_TOOL in connect(server, admin).granted_scopes
+        assert place.signer.count("/register") == 2
+        connect(server, admin)
+        assert place.signer.count("/register") == 2
+
+    def lack(self, scope: str) -> tuple[int, dict[str, str]]:
+        return 403, {"www-authenticate": f'Bearer error="insufficient_scope", scope="{scope}"'}
 
     def test_that_the_provider_left_out_are_told(
         self, place: ProtectedServer, server: Server, admin: Actor
