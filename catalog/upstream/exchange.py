@@ -7,7 +7,7 @@ is raised: the exchange has it, and the SDK gets an empty answer, by which it gi
 import json
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
@@ -29,6 +29,7 @@ class Exchange:
 
     can_abort: bool = False
     has_own_token: bool = False  # the server's settings have one as a header
+    token: str = field(default="", repr=False)  # of the sign-in with which this request is sent
     abort: Callable[[], None] | None = None
     failure: UpstreamFailure | None = None
     answer: httpx2.Response | None = None

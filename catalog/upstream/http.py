@@ -18,6 +18,7 @@ from catalog.domain.connection import (
     UpstreamFailure,
     why_header_refused,
 )
+from catalog.upstream.exchange import current_exchange
 from catalog.upstream.guard import GuardedTransport, Resolver
 from catalog.upstream.http_failures import explain_status
 
@@ -28,15 +29,15 @@ ADDRESS_TIMEOUT_SECONDS = 5.0
 @dataclass(slots=True, repr=False)
 class Bearer:
     """The token by which this service signs in to a server; empty where it does not. A renewed one takes its
-    place while the connection is open.
+    place while the connection is open. Requests of a lease have their own, in their exchange.
     """
 
     token: str = ""
 
 
-def has_own_token(connection: Connection, bearer: Bearer) -> bool:
-    """Whether what is sent is a token from the server's settings."""
-    return not bearer.token and "authorization" in {name.lower() for name in connection.headers}
+def has_own_token(connection: Connection, token: str) -> bool:
+    """Whether what is sent without a sign-in's token is one from the server's settings."""
+    return not token and "authorization" in {name.lower() for name in connection.headers}
 
 
 class _BearerAuth(httpx2.Auth):
@@ -47,8 +48,10 @@ class _BearerAuth(httpx2.Auth):
         self._origin = _origin_of(httpx2.URL(url))
 
     def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
-        if self.bearer.token and _origin_of(request.url) == self._origin:
-            request.headers["Authorization"] = f"Bearer {self.bearer.token}"
+        exchange = current_exchange.get()
+        token = exchange.token if exchange else self.bearer.token
+        if token and _origin_of(request.url) == self._origin:
+            request.headers["Authorization"] = f"Bearer {token}"
         yield request
 
 
@@ -110,7 +113,7 @@ class HttpLink:
         if self._guard.last_answer is None:
             return None
         return explain_status(
-            self._guard.last_answer, has_own_token=has_own_token(self._connection, self._auth.bearer)
+            self._guard.last_answer, has_own_token=has_own_token(self._connection, self._auth.bearer.token)
         )
 
     def ended(self) -> UpstreamFailure:

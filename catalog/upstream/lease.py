@@ -93,9 +93,8 @@ class Lease:
         self._secrets_of_settings = secrets_when_resolved(
             upstream.connection, self._connection, pool.environment
         )
-        self._tokens: tuple[str, ...] = ()
-        self._bearer = Bearer()
-        self.use_token(upstream.token)
+        self._tokens: tuple[str, ...] = (upstream.token,) if upstream.token else ()
+        self._bearer = Bearer(upstream.token)
         self._opened_at = self._last_used_at = datetime.now(UTC)
         self._ready = asyncio.Event()
         self._leave = asyncio.Event()
@@ -110,11 +109,13 @@ class Lease:
         self.task = asyncio.get_running_loop().create_task(self._run(), context=Context())
 
     def use_token(self, token: str) -> None:
-        """Sign in with a renewed token from now on. Neither it nor those before are shown to anybody."""
-        if token == self._bearer.token:
-            return
-        self._bearer.token = token
-        if token:
+        """Sign in with a renewed token from now on, but for a greeting that is under way.
+
+        Neither it nor those before are shown to anybody.
+        """
+        if self.was_opened:
+            self._bearer.token = token
+        if token and token not in self._tokens:
             self._tokens = (token, *self._tokens)[:TOKENS_MASKED]
 
     @property
@@ -182,7 +183,11 @@ class Lease:
         if not self.was_opened:
             raise _copy(self.failure or _closed())
 
-    async def call(self, request: UpstreamRequest) -> JsonObject:
+    def greets_with(self, token: str) -> bool:
+        """Of a lease that has not been opened: whether this is the token that it signs in with."""
+        return token == self._bearer.token
+
+    async def call(self, request: UpstreamRequest, token: str) -> JsonObject:
         """The raw result. Raises UpstreamError for an error answer and CallBroken for none."""
         session = self._session
         if session is None or self._is_over:
@@ -192,7 +197,8 @@ class Lease:
         exchange = Exchange(
             can_abort=is_sse,
             was_sent=self.is_command,
-            has_own_token=has_own_token(self._connection, self._bearer),
+            has_own_token=has_own_token(self._connection, token),
+            token=token,
         )
         try:
             return await send_request(

@@ -179,9 +179,15 @@ class LeasePool:
     ) -> JsonObject:
         lease = self._lease_for(upstream, holder)
         with lease.in_use():
-            await lease.wait_ready()
             try:
-                return await lease.call(request)
+                await lease.wait_ready()
+            except UpstreamFailure as failure:
+                if failure.code not in SIGN_IN_CODES or lease.greets_with(upstream.token):
+                    raise
+                # Another call's token was refused, which says nothing of this one's.
+                raise CallBroken(failure, may_have_run=False, is_lease_lost=True) from None
+            try:
+                return await lease.call(request, upstream.token)
             except CallBroken as broken:
                 if not broken.may_have_run:
                     lease.retire()

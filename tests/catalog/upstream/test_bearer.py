@@ -13,6 +13,7 @@ from catalog.domain.oauth import Challenge
 from catalog.upstream.guard import resolve_host
 from catalog.upstream.http import Bearer, HttpLink
 from tests.catalog.upstream.conftest import AT_HOME
+from tests.catalog.upstream.leasing import Caller, open_pool, upstream_of
 from tests.catalog.upstream.web import Web, run_web
 from tests.harness.protected_server import ProtectedServer, lend, listen, run_protected_server
 
@@ -85,6 +86,36 @@ class TestRefusal:
     def test_for_another_reason_is_not_mended_by_a_sign_in(self, place: ProtectedServer) -> None:
         place.answers["/mcp"] = 403, {"www-authenticate": "Bearer"}
         assert fail(place.connection()).code is FailureCode.UNAUTHORIZED
+
+
+class TestOneConnection:
+    """Calls share it, and some began with the token of before."""
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("order", [(TOKEN, "of-before"), ("of-before", TOKEN)])
+    async def test_each_call_is_sent_with_its_own(
+        self, place: ProtectedServer, order: tuple[str, str]
+    ) -> None:
+        place.find_scopes = lambda token: frozenset({"read"})
+        async with open_pool() as (pool, _):
+            callers = [Caller(pool, upstream_of(place.connection(), token=token)) for token in order]
+            await callers[0].call("echo")  # the connection stands
+            place.tokens.clear()
+            await asyncio.gather(*(caller.call("echo") for caller in callers))
+            assert len(pool.snapshot()) == 1
+        assert sorted(place.tokens[:2]) == sorted(order)
+
+    @pytest.mark.anyio
+    async def test_refused_one_at_the_greeting_is_one_calls_alone(self, place: ProtectedServer) -> None:
+        async with open_pool() as (pool, _):
+            tokens = ("of-before", TOKEN)
+            callers = [Caller(pool, upstream_of(place.connection(), token=token)) for token in tokens]
+            refused, told = await asyncio.gather(
+                *(caller.call("echo") for caller in callers), return_exceptions=True
+            )
+        assert isinstance(refused, UpstreamFailure)
+        assert refused.code is FailureCode.SIGN_IN_NEEDED
+        assert not isinstance(told, BaseException)
 
 
 class TestOtherOrigins:
