@@ -257,7 +257,10 @@ def _ask_for_tokens(
         response = await http.send(request)
         body = read_object(response)
         if body is not None and isinstance(body.get("error"), str):
-            raise _explain_error(body["error"], server.host)  # before the status: GitHub's is 200
+            failure = _explain_error(body["error"], server.host)  # before the status: GitHub's is 200
+            if failure.code is FailureCode.SIGN_IN_UNUSABLE:
+                refuse_failing(response, server.host)
+            raise failure
         refuse_failing(response, server.host)
         return await _read_tokens(response, server.host)
 

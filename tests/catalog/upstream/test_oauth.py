@@ -400,7 +400,17 @@ class TestErrors:
     ) -> None:
         """GitHub's status is 200."""
         signer.answers["/token"] = send_json({"error": error, **TELLING}, status)
+        if status == 500 and code is FailureCode.SIGN_IN_UNUSABLE:
+            code = FailureCode.SIGN_IN_SERVER_DOWN
         fail(lambda: renew(signer, ClientCredentials("id"), "refresh"), code)
+
+    @pytest.mark.parametrize("status", [429, 500, 502, 503])
+    def test_of_a_server_that_fails_is_tried_again_later_whatever_it_calls_that(
+        self, signer: SignInServer, status: int
+    ) -> None:
+        signer.answers["/token"] = send_json({"error": "Too Many Requests", **TELLING}, status)
+        renewal = lambda: renew(signer, ClientCredentials("id"), "refresh")  # noqa: E731
+        assert f"HTTP status {status}" in fail(renewal, FailureCode.SIGN_IN_SERVER_DOWN)
 
     @pytest.mark.parametrize(
         ("answer", "words"),
