@@ -137,5 +137,6 @@ OAUTH_SCOPES = 50
 OAUTH_SCOPE_CHARS = 300
 OAUTH_TOKEN_CHARS = 16_384  # of a token, or of a client's id or secret
 OAUTH_URL_CHARS = 2_000
+OAUTH_HOST_CHARS = 260  # the longest name, and a port
 OAUTH_BYTES = 256 * 1024  # of all answers that one sign-in or renewal reads
 CHALLENGE_CHARS = 8_192  # of a WWW-Authenticate header

@@ -162,8 +162,8 @@ def is_address(text: str) -> bool:
 
 
 def host_of(address: str) -> str:
-    """Host and port, as people are shown where they go."""
-    return urlsplit(address).netloc.rpartition("@")[2]
+    """Host and port, as people are shown where they go. What is longer than a host can be is cut."""
+    return urlsplit(address).netloc.rpartition("@")[2][: limits.OAUTH_HOST_CHARS]
 
 
 def is_renewal_due(*, now: datetime, obtained_at: datetime, expires_at: datetime | None) -> bool:

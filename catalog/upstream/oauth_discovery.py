@@ -20,6 +20,7 @@ from catalog.upstream.oauth_http import OAuthHttp, is_unusable, read_object, ref
 GRANT_TYPES = ["authorization_code", "refresh_token"]
 CHALLENGE_METHOD = "S256"
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint")
+SHOWN_CHARS = 200  # in messages, of an address that somebody else names
 # What is kept of an authorization server's metadata.
 _KEPT = (
     *("issuer", *_ENDPOINTS, "scopes_supported", "token_endpoint_auth_methods_supported"),
@@ -79,7 +80,10 @@ async def find_authorization_server(
 async def _read_resource(
     http: OAuthHttp, server_url: str, challenge: Challenge
 ) -> ProtectedResourceMetadata | None:
-    """The server's own description; None where it has none. One of another server is refused."""
+    """The server's own description; None where it has none. One of another server is refused, and one that
+    cannot be read, unless there is another.
+    """
+    unsound = ""
     urls = sdk.build_protected_resource_metadata_discovery_urls(
         challenge.resource_metadata or None, server_url
     )
@@ -88,14 +92,24 @@ async def _read_resource(
         refuse_failing(response, host_of(url))
         found = await sdk.handle_protected_resource_response(response)
         if found is None:
+            is_there = response.status_code == httpx2.codes.OK and read_object(response) is not None
+            unsound = unsound or (host_of(url) if is_there else "")
             continue
         wanted, told = resource_url_from_server_url(server_url), str(found.resource)
         if not check_resource_allowed(requested_resource=wanted, configured_resource=told):
             raise is_unusable(
                 f"The description at {host_of(url)} is of another server, {host_of(told)}: it was not used"
             )
+        if not is_address(told):
+            raise _is_unsound(host_of(url))
         return found
+    if unsound:
+        raise _is_unsound(unsound)
     return None
+
+
+def _is_unsound(host: str) -> UpstreamFailure:
+    return is_unusable(f"The description of the server at {host} is not sound")
 
 
 def _name_resource(server_url: str, resource: ProtectedResourceMetadata) -> str:
@@ -109,13 +123,14 @@ def _choose_issuer(resource: ProtectedResourceMetadata | None, named: str, host:
         return named
     listed = [str(url) for url in resource.authorization_servers]
     if not named:
+        if not is_address(listed[0]):
+            raise is_unusable(f"{host} names a sign-in server that cannot be: {listed[0][:SHOWN_CHARS]}")
         return listed[0]
     for url in listed:
         if sdk.issuers_match(url, named):
             return url
-    raise is_unusable(
-        f"{host} does not name the issuer {named} as its sign-in server: it names {', '.join(listed[:3])}"
-    )
+    shown = ", ".join(url[:SHOWN_CHARS] for url in listed[:3])
+    raise is_unusable(f"{host} does not name the issuer {named} as its sign-in server: it names {shown}")
 
 
 async def _read_metadata(

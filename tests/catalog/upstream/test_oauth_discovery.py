@@ -132,6 +132,15 @@ class TestDescriptionOfTheServer:
         assert f"HTTP status {status}" in message
         assert internet.urls == [SERVER_DOCUMENT]
 
+    @pytest.mark.parametrize(
+        "told", [{}, {"resource": SERVER}, {"resource": SERVER, "authorization_servers": []}]
+    )
+    def test_that_is_unsound_is_not_taken_for_none(self, internet: Internet, told: dict[str, Any]) -> None:
+        """Endpoints are made up only where nothing is described."""
+        internet.show(SERVER_DOCUMENT, told)
+        internet.show(f"https://mcp.test{METADATA}", describe_issuer(issuer="https://mcp.test"))
+        assert "is not sound" in fail(lambda: discover(internet))
+
     def test_that_there_is_none_of_makes_the_server_its_own_signer(self, internet: Internet) -> None:
         """A server of the 2025-03-26 revision: it has no resource, and its endpoints have fixed places."""
         internet.pages.clear()
@@ -225,6 +234,24 @@ class TestIssuer:
     def test_with_an_unsound_description_is_told_so(self, internet: Internet) -> None:
         internet.show(ISSUER_DOCUMENT, {"issuer": ISSUER})
         assert "is not sound" in fail(lambda: discover(internet))
+
+    @pytest.mark.parametrize("issuer", [f"{ISSUER}/{'x' * 3_000}", "https://user:pw@as.test"])
+    def test_with_an_address_that_cannot_be_is_refused_in_few_words(
+        self, internet: Internet, issuer: str
+    ) -> None:
+        """Threat 11: a document may hold 256 KB, a message and a column of the database cannot."""
+        internet.show(SERVER_DOCUMENT, describe_server(authorization_servers=[issuer]))
+        message = fail(lambda: discover(internet))
+        assert "names a sign-in server that cannot be" in message
+        assert internet.urls == [SERVER_DOCUMENT]
+
+    @pytest.mark.parametrize("field", ["resource", "authorization_servers"])
+    def test_names_of_others_are_cut_in_messages(self, internet: Internet, field: str) -> None:
+        """Threat 11."""
+        long = f"https://{'x' * 100_000}.test/"
+        value = long if field == "resource" else [long, f"{ISSUER}/{'y' * 1_500}", f"{ISSUER}/{'z' * 1_500}"]
+        internet.show(SERVER_DOCUMENT, describe_server(**{field: value}))
+        assert len(fail(lambda: discover(internet, issuer="https://other.test"))) < 1_000
 
     def test_that_fails_for_now_is_down(self, internet: Internet) -> None:
         internet.show(ISSUER_DOCUMENT, {}, 502)
