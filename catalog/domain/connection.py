@@ -83,7 +83,8 @@ SIGN_IN_CODES = (FailureCode.SIGN_IN_NEEDED, FailureCode.SCOPE_NEEDED, FailureCo
 class UpstreamFailure(ToolSearchError):
     """A server could not be listed or called. `message` is for admins and holds no secret value.
 
-    `challenge` is what the server said when it asked for a sign-in.
+    `challenge` is what the server said when it asked for a sign-in, `retry_after_seconds` how long a sign-in
+    server wants to be left alone.
     """
 
     status: ClassVar[int] = 502
@@ -96,12 +97,14 @@ class UpstreamFailure(ToolSearchError):
         *,
         stderr_tail: str = "",
         challenge: Challenge | None = None,
+        retry_after_seconds: float = 0,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.stderr_tail = stderr_tail
         self.challenge = challenge
+        self.retry_after_seconds = retry_after_seconds
 
     def reworded(self, message: str, *, stderr_tail: str = "") -> "UpstreamFailure":
         """The same failure with another text, as one that can be raised again."""

@@ -39,7 +39,8 @@ HOLD = timedelta(seconds=30)  # longer than a renewal may take: two at once woul
 WAIT_SECONDS = 15.0
 TOKENS_KEPT = 500
 PAUSE_SECONDS = (0.05, 0.15)
-REST = timedelta(seconds=30)  # after the authorization server failed
+REST = timedelta(seconds=30)  # after the authorization server failed; longer where it asks for that
+LONGEST_REST = timedelta(hours=1)
 ENDED = "The provider ended this connection (expired, revoked or withdrawn): connect again"
 OFFLINE = "offline_access"  # a scope for renewing without the person who signed in
 _ENDING = frozenset({FailureCode.RECONNECT_NEEDED, FailureCode.CLIENT_REFUSED})
@@ -372,8 +373,9 @@ def _store(
 
 
 def _rest(grant: OAuthGrant, failure: UpstreamFailure) -> None:
+    rest = min(max(REST, timedelta(seconds=failure.retry_after_seconds)), LONGEST_REST)
     OAuthGrant.objects.filter(pk=grant.pk, holder=grant.holder).update(
-        holder="", held_until=None, rest_until=timezone.now() + REST, last_error=failure.message
+        holder="", held_until=None, rest_until=timezone.now() + rest, last_error=failure.message
     )
 
 

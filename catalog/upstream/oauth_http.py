@@ -15,6 +15,7 @@ from catalog.upstream.guard import GuardedTransport, Resolver, resolve_host
 REQUEST_SECONDS = 5.0
 USER_AGENT = "toolsearch"
 TOO_MANY_REQUESTS = 429
+RETRY_AFTER_DIGITS = 9
 # What tells of the address that was given; everything else tells of the server behind it.
 _OF_THE_ADDRESS = frozenset({FailureCode.BLOCKED_ADDRESS, FailureCode.INVALID_ADDRESS})
 _OF_THE_ANSWER = frozenset({FailureCode.TOO_LARGE, FailureCode.NOT_MCP})
@@ -95,12 +96,20 @@ def refuse_failing(response: httpx2.Response, host: str) -> None:
     """Raises UpstreamFailure where the server itself fails: that says nothing of what it has."""
     status = response.status_code
     if status >= 500 or status == TOO_MANY_REQUESTS:
-        raise is_down(host, f"it answers with HTTP status {status}")
+        wanted = response.headers.get("retry-after", "")
+        is_number = wanted.isascii() and wanted.isdigit() and len(wanted) <= RETRY_AFTER_DIGITS
+        raise is_down(
+            host,
+            f"it answers with HTTP status {status}",
+            retry_after_seconds=int(wanted) if is_number else 0,
+        )
 
 
-def is_down(host: str, why: str) -> UpstreamFailure:
+def is_down(host: str, why: str, *, retry_after_seconds: float = 0) -> UpstreamFailure:
     return UpstreamFailure(
-        FailureCode.SIGN_IN_SERVER_DOWN, f"The sign-in server at {host} cannot be used now: {why}"
+        FailureCode.SIGN_IN_SERVER_DOWN,
+        f"The sign-in server at {host} cannot be used now: {why}",
+        retry_after_seconds=retry_after_seconds,
     )
 
 

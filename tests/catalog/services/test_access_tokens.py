@@ -225,6 +225,23 @@ class TestSilentSigner:
         assert run_refresh(server).is_ok
         assert grant_of(server).last_error == ""
 
+    @pytest.mark.parametrize(
+        ("wanted", "seconds"),
+        [("120", 120), ("1", 30), ("999999999", 3600), ("9" * 4000, 30), ("-5", 30), ("soon", 30)],
+    )
+    def test_is_left_alone_for_as_long_as_it_asks_within_reason(
+        self, place: ProtectedServer, server: Server, wanted: str, seconds: int
+    ) -> None:
+        place.signer.answers["/token"] = lambda handler: handler.send_body(
+            429, b"{}", "application/json", **{"retry-after": wanted}
+        )
+        let_expire(server)
+        before = timezone.now()
+        fail(server, FailureCode.SIGN_IN_SERVER_DOWN)
+        until = grant_of(server).rest_until
+        assert until is not None
+        assert seconds <= (until - before).total_seconds() < seconds + 10
+
     def test_answer_that_cannot_be_used_is_not_kept(self, place: ProtectedServer, server: Server) -> None:
         """Threat 14."""
         before = secrets_of(server)
