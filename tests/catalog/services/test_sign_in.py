@@ -17,7 +17,8 @@ from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.domain.dialects import ServerEntry
 from catalog.domain.errors import Conflict, InvalidInput, NotAllowed
 from catalog.models import Change, OAuthAttempt, OAuthClient, OAuthGrant, RefreshRun, Server
-from catalog.services import access_tokens, retention, servers, sign_in
+from catalog.services import access_tokens, oauth_rows, retention, servers, sign_in
+from catalog.services.oauth_rows import AttemptSecrets
 from catalog.services.sign_in import ClientSettings, SignInFailed, WayBack
 from tests.catalog.services.signing_in import (
     CALLBACK,
@@ -176,6 +177,18 @@ class TestAttempts:
         answer = go(server, admin)
         finish(answer, admin)
         assert not OAuthAttempt.objects.exists()
+        with pytest.raises(SignInFailed, match="not under way here any more"):
+            finish(answer, admin)
+
+    def test_that_comes_back_twice_at_once_does_so_once(
+        self, server: Server, admin: Actor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def read_while_another_takes_it(attempt: OAuthAttempt) -> AttemptSecrets:
+            OAuthAttempt.objects.filter(pk=attempt.pk).delete()
+            return read(attempt)
+
+        answer, read = go(server, admin), oauth_rows.read_attempt
+        monkeypatch.setattr(oauth_rows, "read_attempt", read_while_another_takes_it)
         with pytest.raises(SignInFailed, match="not under way here any more"):
             finish(answer, admin)
 

@@ -308,6 +308,16 @@ class TestComingBack:
         assert not provider.codes
         assert OAuthAttempt.objects.exists()
 
+    def test_another_browser_of_the_same_admin_gets_nothing(self, provider: Provider) -> None:
+        """Threat 5: who has seen the state cannot have the admin's own browser finish it."""
+        user, client, other = make_user(Role.ADMIN), Client(), Client()
+        client.force_login(user)
+        other.force_login(user)
+        state = leave(client)
+        assert come_back(other, state=state, code="code-1").status_code == 400
+        assert not provider.codes
+        assert come_back(client, state=state, code="code-2").status_code == 200
+
     def test_browser_that_is_not_signed_in_gets_nothing(self, provider: Provider, client: Client) -> None:
         state = leave(signed_in(Role.ADMIN))
         answer = come_back(client, state=state, code="code-1")
