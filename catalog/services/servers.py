@@ -388,12 +388,14 @@ def _edit_row(server: Server) -> edits.EditedRow:
         "refreshIntervalSeconds": server.refresh_interval_seconds,
         "keepsNoState": server.keeps_no_state,
     }
+    client = sign_in.describe_edited_client(server)
+    shown |= {name: value for name, value in client.items() if name != "clientSecret"}
     secrets: dict[str, object] = {"secrets": str(server.sealed)}
     if entry is not None:
         secrets = edited_settings(entry)
         shown |= {"args": list(show_args(entry.args, entry.secret_args)), "cwd": entry.cwd}
         shown |= {"timeoutSeconds": entry.timeout_seconds, "secretArgs": list(entry.secret_args)}
-    return edits.EditedRow(Subject.SERVER, server.name, present={**shown, **secrets}, shown=shown)
+    return edits.EditedRow(Subject.SERVER, server.name, present={**shown, **client, **secrets}, shown=shown)
 
 
 def describe_server(server: Server) -> dict[str, object]:

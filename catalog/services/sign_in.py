@@ -40,6 +40,7 @@ from catalog.services.catalog_lock import lock_catalog
 from catalog.services.oauth_rows import AttemptSecrets, GrantSecrets
 from catalog.upstream import oauth, oauth_discovery
 
+CLIENT_FIELDS = ("signInKind", "signInIssuer", "clientId", "clientScopes", "clientSecret", "pkceUnlisted")
 ATTEMPT_LASTS = timedelta(minutes=10)
 STALE = "This sign-in is not under way here any more: connect again from the server's page"
 
@@ -293,6 +294,18 @@ def describe_client(client: OAuthClient | None) -> dict[str, object]:
         "clientSecret": "given" if client.sealed else "none",
         **({"pkceUnlisted": True} if client.pkce_unlisted else {}),
     }
+
+
+def describe_edited_client(server: Server) -> dict[str, object]:
+    """For the version of an edit: the same fields with and without a client, and the secret itself."""
+    client: OAuthClient | None = getattr(server, "oauth_client", None)
+    described = describe_client(client)
+    if client is not None and described:
+        try:
+            described["clientSecret"] = oauth_rows.read_client_secret(client)
+        except SealBroken:
+            described["clientSecret"] = client.sealed
+    return {**dict.fromkeys(CLIENT_FIELDS, ""), **described}
 
 
 def forget_address(server: Server, *, keeps_client: bool) -> None:

@@ -244,6 +244,30 @@ class TestAddressChanged:
         assert not OAuthClient.objects.exists()
 
 
+class TestPrecondition:
+    @pytest.mark.parametrize(
+        "change", [{"client_id": "other", "client_secret": "s2"}, {"client_secret": "s2"}, {"kind": "none"}]
+    )
+    def test_of_an_edit_fails_where_the_client_is_another_meanwhile(
+        self, admin: Agent, change: dict[str, str]
+    ) -> None:
+        patch(admin, "web", {"auth": OWN})
+        tag = admin.call("GET", "/servers/web").headers["ETag"]
+        mine = {"auth": {"scopes": ["read"]}}
+        patch(admin, "web", {"auth": change})
+        refused = admin.call("PATCH", "/servers/web", mine, If_Match=tag)
+        assert refused.status_code == 412
+        assert "client" in str(refused.json())
+        assert "s2" not in str(refused.json())
+
+    def test_of_an_edit_holds_where_only_a_token_was_renewed(self, admin: Agent) -> None:
+        connect()
+        tag = admin.call("GET", "/servers/web").headers["ETag"]
+        connect(expires_at=timezone.now() + timedelta(days=1))
+        answer = admin.call("PATCH", "/servers/web", {"description": "x"}, If_Match=tag)
+        assert answer.status_code == 200
+
+
 class TestAnswerSentBack:
     """With something else changed in it: what it said of the sign-in is not asked for."""
 
