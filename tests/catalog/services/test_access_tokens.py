@@ -410,6 +410,21 @@ class TestHold:
         assert fresh_access_token(server) == renewed[0]
         assert asked_for_tokens(place) == 1
 
+    def test_is_not_for_a_refresh_token_that_was_used_since_it_was_read(
+        self, place: ProtectedServer, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def claim_after_another(grant: OAuthGrant) -> bool:
+            monkeypatch.setattr(access_tokens, "_claim", claim)
+            renewed.append(fresh_access_token(server))
+            return claim(grant)
+
+        renewed: list[str] = []
+        claim = access_tokens._claim
+        self.set_hold(seconds=-1)
+        monkeypatch.setattr(access_tokens, "_claim", claim_after_another)
+        assert fresh_access_token(server) == renewed[0]
+        assert (place.signer.reuses, asked_for_tokens(place)) == (0, 1)
+
     def test_of_another_hinders_nobody_while_the_token_is_good(
         self, place: ProtectedServer, server: Server
     ) -> None:
@@ -469,6 +484,20 @@ class TestHold:
         monkeypatch.setattr(oauth, "renew", refuse_while_connecting)
         fail(server, FailureCode.RECONNECT_NEEDED)
         assert grant_of(server).state == AuthState.CONNECTED
+
+    def test_that_was_lost_holds_nobody_up(
+        self, place: ProtectedServer, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def fail_while_connecting(*_: Any, **__: Any) -> Any:
+            connect(server, make_admin())
+            self.set_hold(seconds=30)
+            raise UpstreamFailure(FailureCode.SIGN_IN_SERVER_DOWN, "down")
+
+        self.set_hold(seconds=-1)
+        monkeypatch.setattr(oauth, "renew", fail_while_connecting)
+        fail(server, FailureCode.SIGN_IN_SERVER_DOWN)
+        grant = grant_of(server)
+        assert (grant.holder, grant.rest_until, grant.last_error) == ("another", None, "")
 
 
 class TestConnectionTests:
