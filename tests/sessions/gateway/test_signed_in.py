@@ -12,7 +12,7 @@ from django.utils import timezone
 from catalog.access.actors import Actor
 from catalog.domain.choices import AuthKind, AuthState
 from catalog.models import Change, OAuthGrant
-from catalog.services import sign_in
+from catalog.services import access_tokens, sign_in
 from sessions.models import UpstreamState
 from tests.catalog.services.signing_in import (
     connect,
@@ -296,3 +296,17 @@ def test_full_record_has_no_token(
         shown = json.dumps([call.arguments, call.result, call.error])
         assert "authorization" in shown
         assert not [token for token in place.signer.given if token and token in shown]
+
+
+def test_full_record_has_no_renewed_token(
+    gateway: RunningGateway, connected: Catalog, place: ProtectedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threat 9: one that came during the call."""
+    renewed = "a plain word for it"
+    place.find_scopes = lambda token: frozenset({"read"}) if token == renewed else None
+    monkeypatch.setattr(access_tokens, "renew_refused_token", lambda *given: renewed)
+    connected.change(record_calls="full")
+    assert gateway.call(connected.key, "fixture__echo", {"text": renewed}).said == renewed
+    call = last_call()
+    assert call.arguments
+    assert renewed not in json.dumps([call.arguments, call.result, call.error])
