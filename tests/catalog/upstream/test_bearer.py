@@ -10,6 +10,7 @@ from catalog import upstream
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, FailureCode, Limits, UpstreamFailure
 from catalog.domain.oauth import Challenge
+from catalog.domain.upstream_calls import LeaseHolder, UpstreamError
 from catalog.upstream.guard import resolve_host
 from catalog.upstream.http import Bearer, HttpLink
 from tests.catalog.upstream.conftest import AT_HOME
@@ -173,3 +174,19 @@ class TestSecrecy:
         listing = upstream.list_tools(place.connection(), limits=Limits(), rules=AT_HOME, token=TOKEN)
         assert "Your token is" in listing.instructions
         assert TOKEN not in str(listing)
+
+    @pytest.mark.anyio
+    async def test_of_a_token_in_a_servers_error_before_and_after_its_renewal(
+        self, place: ProtectedServer
+    ) -> None:
+        place.find_scopes = lambda token: frozenset({"read"})
+        async with open_pool() as (pool, _):
+            for token in (TOKEN, "renewed-0123456789"):
+                upstream = upstream_of(place.connection(), token=token)
+                for told in (TOKEN, token):
+                    with pytest.raises(UpstreamError) as error:
+                        await pool.request(
+                            upstream, LeaseHolder(1), "tools/call", {"name": told}, timeout_seconds=9
+                        )
+                    assert "Unknown tool" in error.value.message
+                    assert told not in f"{error.value.message}{error.value.data}"
