@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.domain.limits import PATTERN_TEXT_SECONDS, PATTERN_WAIT_SECONDS, PATTERN_WORK_SECONDS
+from catalog.domain.policy import DEFAULT_MEANING_FLOOR
 from catalog.domain.query import Query
 
 DEFAULT_RESULTS = 5
-DEFAULT_MEANING_FLOOR = 0.35
 
 
 class MatchedBy(StrEnum):

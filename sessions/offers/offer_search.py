@@ -59,6 +59,7 @@ def _make_request(offer: Offer, query: Query, max_results: int, *, explained: bo
         ranker=str(policy.ranker),
         max_results=max_results,
         score_cutoff=policy.score_cutoff,
+        meaning_floor=policy.meaning_floor,
         visible=offer.visible,
         explained=explained,
     )

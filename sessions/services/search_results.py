@@ -76,7 +76,7 @@ def _write_match(match: Match) -> str:
         f'{{"name":{_quote(text.name)},"server":{_quote(text.server)},"tool":{_quote(text.tool)}'
         f',"title":{_quote(text.title)},"description":{_quote(text.description)}'
         f',"parameters":[{",".join(map(_quote, text.parameters))}],"inputSchema":{text.schema}'
-        f',"score":{round(match.found.hit.score, 6)},"already_loaded":{loaded}}}'
+        f',"score":{round(match.found.hit.score, 6)},"already_loaded":{loaded},"by":"{match.found.hit.by}"}}'
     )
 
 
