@@ -101,6 +101,11 @@ class Hit:
     by: MatchedBy = MatchedBy.WORDS
 
 
+def are_by_meaning(hits: Iterable[Hit]) -> bool:
+    """Whether there are hits, and none of them has a word of the query."""
+    return {hit.by for hit in hits} == {MatchedBy.MEANING}
+
+
 @dataclass(frozen=True, slots=True)
 class Suggestion:
     """A word that no visible tool has, and similar words that some visible tool has."""
