@@ -9,6 +9,7 @@ from pydantic import ConfigDict, ModelWrapValidatorHandler, PrivateAttr, model_v
 
 from catalog.domain.limits import COUNT, RESULTS, ROW_ID
 from catalog.request_bodies import BodyIn, ShortText, Text
+from catalog.search.request import MatchedBy
 from sessions.builtin_schema import BuiltinIn
 from sessions.models import CallOutcome, Via
 from sessions.schema_types import Count, ExternalId, Glob
@@ -219,6 +220,7 @@ class MatchOut(Schema):
     inputSchema: dict[str, Any]  # noqa: N815
     score: float
     already_loaded: bool
+    by: MatchedBy = Field(description="Whether the query's words or its meaning found the tool, or both did.")
 
 
 class SummaryOut(Schema):
@@ -249,6 +251,7 @@ class SearchOut(Schema):
                         "inputSchema": {"type": "object"},
                         "score": 11.2,
                         "already_loaded": False,
+                        "by": "both",
                     }
                 ],
                 "loaded": ["mcp__github__create_issue"],

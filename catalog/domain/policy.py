@@ -34,6 +34,7 @@ from catalog.domain.values import (
 )
 
 __all__ = [
+    "DEFAULT_MEANING_FLOOR",
     "DEFAULT_THRESHOLDS",
     "MAX_THRESHOLD",
     "Exposure",
@@ -63,6 +64,7 @@ DEFAULT_THRESHOLDS: Mapping[ThresholdUnit, float] = {
 _GATEWAY_FIELDS = ("exposure", "call_timeout_seconds", "max_result_tokens", "record_calls")
 _PERCENT_UNITS = (ThresholdUnit.CONTEXT_PERCENT, ThresholdUnit.CONTEXT_USED)
 DEFAULT_CONTEXT_WINDOW = 200_000
+DEFAULT_MEANING_FLOOR = 0.35  # found on the sets of bench/search_quality.py
 DEFAULT_SLUG = "default"  # the policy that is there from the start
 MAX_THRESHOLD = 10**12
 _SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -71,7 +73,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Contract sections 5.1 and 8. An unset `threshold` is the unit's default, an unset `context_window`
+    """Contract sections 5.1, 8 and 10. An unset `threshold` is the unit's default, an unset `context_window`
     200,000 tokens: `limit` and `window` are the effective values.
     """
 
@@ -91,6 +93,7 @@ class Policy:
     unload_after_idle_turns: int | None = None
     ranker: Ranker = Ranker.BM25F
     score_cutoff: float = 0
+    meaning_floor: float = DEFAULT_MEANING_FLOOR
     search_tool_name: str = "search_tools"
     prompt_style: PromptStyle = PromptStyle.CATEGORIES
     prompt_budget_tokens: int = 400
@@ -158,6 +161,7 @@ _READERS: Mapping[str, Callable[[object], object]] = {
     "unload_after_idle_turns": partial(read_whole_number, least=1, most=COUNT),
     "ranker": partial(read_choice, choices=Ranker),
     "score_cutoff": partial(read_number, least=0, most=1),
+    "meaning_floor": partial(read_number, least=0, most=1),
     "search_tool_name": partial(read_matching, pattern=_TOOL_NAME, wanted="1 to 64 letters, digits, - or _"),
     "prompt_style": partial(read_choice, choices=PromptStyle),
     "prompt_budget_tokens": partial(read_whole_number, least=0, most=COUNT),

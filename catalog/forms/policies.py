@@ -116,6 +116,7 @@ class PolicyForm(RefusableForm):
     ranker = choice_field({ranker: str(ranker) for ranker in Ranker})
     max_results = NumberField()
     score_cutoff = NumberField()
+    meaning_floor = NumberField()
     search_tool_name = text_field(64)
     keep_loaded_tools = flag_field()
     keep_on_compaction = flag_field()

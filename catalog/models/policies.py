@@ -17,6 +17,7 @@ from catalog.domain.choices import (
     ThresholdUnit,
 )
 from catalog.domain.limits import CALL_SECONDS, COUNT, RESULTS
+from catalog.domain.policy import DEFAULT_MEANING_FLOOR
 from catalog.models.constraints import labelled, one_of, within
 
 
@@ -45,6 +46,11 @@ class Policy(models.Model):
 
     ranker = models.CharField(max_length=8, choices=labelled(Ranker), default=Ranker.BM25F)
     score_cutoff = models.FloatField(default=0)
+    meaning_floor = models.FloatField(
+        default=DEFAULT_MEANING_FLOOR,
+        db_default=DEFAULT_MEANING_FLOOR,
+        help_text="The similarity from which a tool may match by meaning alone.",
+    )
     search_tool_name = models.CharField(max_length=64, default="search_tools")
     prompt_style = models.CharField(
         max_length=24, choices=labelled(PromptStyle), default=PromptStyle.CATEGORIES
@@ -93,6 +99,7 @@ class Policy(models.Model):
             within("max_loaded_tools", 1, COUNT, table="policy"),
             within("unload_after_idle_turns", 1, COUNT, table="policy"),
             within("score_cutoff", 0, 1, table="policy"),
+            within("meaning_floor", 0, 1, table="policy"),
             within("max_sessions", 1, COUNT, table="policy"),
             within("call_timeout_seconds", 1, CALL_SECONDS, table="policy"),
             within("max_result_tokens", 0, COUNT, table="policy"),

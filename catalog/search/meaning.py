@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -13,6 +14,14 @@ from catalog.search.documents import ToolDocument
 _DESCRIPTION_CHARS = 400  # what a tool does is said first; the rest is detail that blurs the vector
 
 Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryMeaning:
+    """A query's unit vector. `known` is the share of the query that the encoder knows, from 0 to 1."""
+
+    vector: NDArray[np.float32]
+    known: float
 
 
 class Encoder(Protocol):
@@ -29,8 +38,17 @@ class Encoder(Protocol):
     def coarse_dimensions(self) -> int:
         """How many of the first dimensions suffice to pick candidates."""
 
+    @property
+    def is_sentence_encoder(self) -> bool:
+        """Whether a likeness of meaning alone may match; with word vectors it may not."""
+
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row per text; zeros for a text without a known word. Thread-safe."""
+        """One row per text of a tool; zeros for a text without a known word. Thread-safe."""
+
+    def encode_query(self, text: str) -> QueryMeaning | None:
+        """None where the encoder cannot answer at the moment; the query is then searched by its words.
+        Thread-safe.
+        """
 
 
 def shorten(vectors: Vectors, dimensions: int) -> Vectors:

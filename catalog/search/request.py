@@ -9,9 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.domain.limits import PATTERN_TEXT_SECONDS, PATTERN_WAIT_SECONDS, PATTERN_WORK_SECONDS
+from catalog.domain.policy import DEFAULT_MEANING_FLOOR
 from catalog.domain.query import Query
 
 DEFAULT_RESULTS = 5
+
+
+class MatchedBy(StrEnum):
+    WORDS = "words"
+    MEANING = "meaning"
+    BOTH = "both"
 
 
 class MatchOutcome(StrEnum):
@@ -58,7 +65,8 @@ class PatternDeadline:
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
     """`visible` unset is every tool of the index. `score_cutoff` is a share of the best score. `explained`
-    asks for the parts of each score. Requests that one is made of, by `replace`, share its deadline.
+    asks for the parts of each score. `meaning_floor` is the similarity from which a tool may match by meaning
+    alone. Requests that one is made of, by `replace`, share its deadline.
     """
 
     query: Query
@@ -68,6 +76,7 @@ class SearchRequest:
     visible: Visible | None = None
     server: str | None = None
     explained: bool = False
+    meaning_floor: float = DEFAULT_MEANING_FLOOR
     deadline: PatternDeadline = field(default_factory=PatternDeadline, compare=False, repr=False)
 
 
@@ -89,6 +98,12 @@ class Hit:
     score: float
     parts: tuple[ScorePart, ...] = ()
     is_named: bool = False
+    by: MatchedBy = MatchedBy.WORDS
+
+
+def are_by_meaning(hits: Iterable[Hit]) -> bool:
+    """Whether there are hits, and none of them has a word of the query."""
+    return {hit.by for hit in hits} == {MatchedBy.MEANING}
 
 
 @dataclass(frozen=True, slots=True)

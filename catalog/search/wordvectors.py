@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from catalog.domain.limits import REMEMBERED_WORDS
 from catalog.search import words
-from catalog.search.meaning import Encoder, Vectors, shorten
+from catalog.search.meaning import Encoder, QueryMeaning, Vectors, shorten
 
 _PACKAGE = "wordllama"
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
@@ -31,6 +31,7 @@ class WordVectors:
 
     name = "wordllama-l2-supercat-256"
     coarse_dimensions = 64  # the weights were trained to be cut there
+    is_sentence_encoder = False
 
     def __init__(self, folder: Path) -> None:
         from tokenizers import Tokenizer  # noqa: PLC0415 - comes with the optional package only
@@ -46,11 +47,14 @@ class WordVectors:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
-        # One text is a query, whose words come again. The words of documents would drive those out.
-        add_up = self._add_words if len(texts) == 1 else self._add_pieces
         for row, text in enumerate(texts):
-            vectors[row] = add_up(*(word.typed.lower() for word in words.split_words(text)))
+            vectors[row] = self._add_pieces(*(word.typed.lower() for word in words.split_words(text)))
         return shorten(vectors, self.dimensions)
+
+    def encode_query(self, text: str) -> QueryMeaning:
+        """The words of queries come again, so they are remembered; those of tools would drive them out."""
+        total = self._add_words(*(word.typed.lower() for word in words.split_words(text)))
+        return QueryMeaning(shorten(total[np.newaxis], self.dimensions)[0], known=1.0)
 
     def _add_words(self, *found: str) -> NDArray[np.float32]:
         total = np.zeros(self.dimensions, dtype=np.float32)

@@ -65,6 +65,11 @@ GROUPS = (
             ("ranker", "How matches are scored."),
             ("max_results", "Tools that one search returns and loads at most."),
             ("score_cutoff", "Hits below this fraction of the best score are dropped; 0 keeps all."),
+            (
+                "meaning_floor",
+                "With a sentence encoder: how near in meaning a tool must be to match where no word does; 1"
+                " leaves it to words.",
+            ),
             ("search_tool_name", "The name under which the model sees the search tool."),
         ),
     ),

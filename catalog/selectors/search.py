@@ -6,6 +6,7 @@ from pathlib import Path
 from django.conf import settings
 
 from catalog.domain.choices import Ranker
+from catalog.domain.policy import DEFAULT_MEANING_FLOOR
 from catalog.domain.query import parse_query
 from catalog.models import CatalogVersion, DecidedList, Decision, Policy, Tool
 from catalog.process_memory import remember
@@ -45,6 +46,7 @@ def find_tool_ids(*, query: str, policy: Policy | None, server: str | None = Non
         max_results=FOUND_AT_MOST,
         visible=_remember_shown(policy) if policy else _read_listed(CatalogVersion.current()),
         server=server,
+        meaning_floor=policy.meaning_floor if policy else DEFAULT_MEANING_FLOOR,
     )
     return [hit.id for hit in run_search(request).hits]
 
@@ -66,6 +68,7 @@ def search_policy(
         ranker=ranker or policy.ranker,
         max_results=limit or policy.max_results,
         score_cutoff=policy.score_cutoff,
+        meaning_floor=policy.meaning_floor,
         visible=shown or read_shown(policy),
         explained=True,
     )

@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 
 def say_matched(names: Sequence[str], loaded: Sequence[str]) -> str:
-    found = f"Found {_count(len(names))}: {', '.join(names)}."
-    if not loaded:
-        return found
-    return f"{found} Loaded now: {', '.join(loaded)}."
+    return f"Found {_count(len(names))}: {', '.join(names)}.{_say_loaded(loaded)}"
+
+
+def say_matched_by_meaning(names: Sequence[str], loaded: Sequence[str]) -> str:
+    """Where none of the tools has a word of the query."""
+    return f"Found {_count(len(names))} by meaning, none by words: {', '.join(names)}.{_say_loaded(loaded)}"
 
 
 def say_no_match(
@@ -25,6 +27,10 @@ def say_listing(*, fallback: int, is_cut: bool, locked: int = 0) -> str:
 
 def say_inactive() -> str:
     return "Tool search is inactive: nothing is deferred, every tool is loaded already."
+
+
+def _say_loaded(names: Sequence[str]) -> str:
+    return f" Loaded now: {', '.join(names)}." if names else ""
 
 
 def _say_listed(count: int, *, is_cut: bool) -> str:

@@ -167,7 +167,8 @@ def _write_fallback(offer: GatewayOffer, result: SearchResult) -> tuple[list[str
 def _say(result: SearchResult, names: Sequence[str], *, shown: int, is_cut: bool) -> str:
     match result.outcome:
         case SearchEventOutcome.MATCHED:
-            return messages.say_matched(names, ())
+            say_found = messages.say_matched_by_meaning if result.is_by_meaning else messages.say_matched
+            return say_found(names, ())
         case SearchEventOutcome.NO_MATCH:
             return messages.say_no_match(
                 result.unmatched_terms, result.missing, fallback=shown, is_cut=is_cut, locked=result.locked

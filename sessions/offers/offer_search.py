@@ -7,7 +7,7 @@ from catalog.domain.policy import Policy
 from catalog.domain.query import Keywords, Query, Required, name_forms
 from catalog.models import Tool
 from catalog.search.answers import answer
-from catalog.search.request import Hit, SearchOutcome, SearchRequest, Suggestion
+from catalog.search.request import Hit, SearchOutcome, SearchRequest, Suggestion, are_by_meaning
 from catalog.selectors.search import run_search
 from sessions.offers.offer import Offer, OfferedTool
 from sessions.offers.versions import read_catalog_version
@@ -27,6 +27,11 @@ class Finding:
     missing: tuple[str, ...] = ()
     unmatched_terms: tuple[str, ...] = ()
     did_you_mean: tuple[Suggestion, ...] = ()
+
+    @property
+    def is_by_meaning(self) -> bool:
+        """Whether something was found, and none of it has a word of the query."""
+        return are_by_meaning(found.hit for found in self.found)
 
 
 def search_offer(
@@ -59,6 +64,7 @@ def _make_request(offer: Offer, query: Query, max_results: int, *, explained: bo
         ranker=str(policy.ranker),
         max_results=max_results,
         score_cutoff=policy.score_cutoff,
+        meaning_floor=policy.meaning_floor,
         visible=offer.visible,
         explained=explained,
     )

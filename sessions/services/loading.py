@@ -11,7 +11,7 @@ from catalog.domain.limits import QUERY_CHARS
 from catalog.domain.policy import Policy as DomainPolicy
 from catalog.domain.query import Query, parse_pattern, parse_query
 from catalog.domain.sizes import tokens_of
-from catalog.search.request import Suggestion
+from catalog.search.request import Suggestion, are_by_meaning
 from sessions.domain import loaded
 from sessions.domain.loaded import LoadedTools
 from sessions.models import AgentSession, EventKind, SearchEventOutcome
@@ -62,6 +62,11 @@ class SearchResult:
     is_truncated: bool = False
     locked: int = 0  # tools that quarantine keeps from the session
     took_ms: float = 0.0
+
+    @property
+    def is_by_meaning(self) -> bool:
+        """Whether something was found, and none of it has a word of the query."""
+        return are_by_meaning(match.found.hit for match in self.matches)
 
 
 def search_and_load(*, session: AgentSession, call: SearchCall, by: str = "") -> SearchResult:

@@ -52,7 +52,8 @@ def write_result(result: SearchResult) -> str:
 def say(result: SearchResult) -> str:
     match result.outcome:
         case SearchEventOutcome.MATCHED:
-            return messages.say_matched([match.found.tool.name for match in result.matches], result.loaded)
+            say_found = messages.say_matched_by_meaning if result.is_by_meaning else messages.say_matched
+            return say_found([match.found.tool.name for match in result.matches], result.loaded)
         case SearchEventOutcome.NO_MATCH:
             return messages.say_no_match(
                 result.unmatched_terms,
@@ -76,7 +77,7 @@ def _write_match(match: Match) -> str:
         f'{{"name":{_quote(text.name)},"server":{_quote(text.server)},"tool":{_quote(text.tool)}'
         f',"title":{_quote(text.title)},"description":{_quote(text.description)}'
         f',"parameters":[{",".join(map(_quote, text.parameters))}],"inputSchema":{text.schema}'
-        f',"score":{round(match.found.hit.score, 6)},"already_loaded":{loaded}}}'
+        f',"score":{round(match.found.hit.score, 6)},"already_loaded":{loaded},"by":"{match.found.hit.by}"}}'
     )
 
 

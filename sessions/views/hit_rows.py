@@ -9,6 +9,7 @@ from catalog.domain.choices import Ranker
 from catalog.domain.query import Query, Required
 from catalog.domain.sizes import tokens_of
 from catalog.search.highlights import Span, TextSpan, cut_at, find_inside, find_words
+from catalog.search.request import MatchedBy
 from catalog.selectors.hits import ExplainedScore, explain_score, words_of
 from sessions.offers.offer_search import Found
 from sessions.offers.rendering.wire import ToolText
@@ -22,7 +23,7 @@ ELLIPSIS = TextSpan("…")
 @dataclass(frozen=True, slots=True)
 class HitRow:
     """`is_new` when the search would load the tool. Neither new nor loaded are tools past the policy's limit
-    of loaded tools, and all where nothing is deferred.
+    of loaded tools, and all where nothing is deferred. `is_by_meaning` where no word of the query matched.
     """
 
     tool: ToolText
@@ -33,6 +34,7 @@ class HitRow:
     is_new: bool
     is_in_force: bool
     is_expected: bool
+    is_by_meaning: bool
 
     @property
     def tokens(self) -> int:
@@ -59,6 +61,7 @@ def make_rows(trial: Trial, ranker: Ranker, expected: Collection[str]) -> list[H
             is_new=one.tool.name in trial.result.loaded,
             is_in_force=one.tool.name in in_force,
             is_expected=one.tool.name in expected,
+            is_by_meaning=one.hit.by is MatchedBy.MEANING,
         )
         for one in found
     ]

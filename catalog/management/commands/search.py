@@ -12,7 +12,7 @@ from catalog.domain.choices import Ranker
 from catalog.domain.errors import ToolSearchError
 from catalog.domain.limits import RESULTS
 from catalog.models import Policy, Tool
-from catalog.search.request import SearchOutcome
+from catalog.search.request import SearchOutcome, are_by_meaning
 from catalog.selectors import search
 
 DESCRIPTION_CHARS = 100
@@ -44,9 +44,11 @@ class Command(BaseCommand):
     def _report(self, outcome: SearchOutcome, matches: list[dict[str, Any]]) -> None:
         for match in matches:
             text = " ".join(match["description"].split())[:DESCRIPTION_CHARS]
-            self.stdout.write(f"{match['score']:8.3f}  {match['name']}  {text}")
+            self.stdout.write(f"{match['score']:8.3f}  {match['name']}  {match['by']:7}  {text}")
         if not matches:
             self.stdout.write(f"nothing found ({outcome.outcome})")
+        elif are_by_meaning(outcome.hits):
+            self.stdout.write("none of these has a word of the query: they are the nearest in meaning")
         if outcome.missing:
             self.stdout.write(f"no tool is named {', '.join(outcome.missing)}")
         if outcome.unmatched_terms:
@@ -80,5 +82,6 @@ def _read_matches(outcome: SearchOutcome) -> Iterator[dict[str, Any]]:
                 "title": tool.title,
                 "description": tool.description,
                 "score": hit.score,
+                "by": hit.by,
                 "parts": [asdict(part) for part in hit.parts],
             }

@@ -120,9 +120,10 @@ def _weigh_evidence(compiled: Compiled, terms: list[WeightedTerm]) -> Scores:
 
 def _add_meaning(task: Task, by_words: Scores) -> Scores:
     """Words or short vectors pick the candidates, full vectors score them; the others score nothing."""
-    if task.encoder is None:
+    meaning = task.encoder.encode_query(task.text) if task.encoder else None
+    if meaning is None:
         return by_words
-    wanted = task.encoder.encode([task.text])
+    wanted = meaning.vector[np.newaxis]
     rows = _pick_candidates(task, wanted, by_words)
     known = by_words[rows]
     found = known + _value(task.compiled.vectors[rows] @ wanted[0])

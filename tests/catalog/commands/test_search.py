@@ -6,8 +6,10 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from catalog.search.request import MatchedBy
 from catalog.services import derived_state
 from tests.harness.rows import make_policy, make_server, make_tool
+from tests.harness.searches import watch_searches
 
 pytestmark = pytest.mark.django_db
 
@@ -36,6 +38,16 @@ def test_json_is_alone_and_explains() -> None:
     match = found["matches"][0]
     assert (match["server"], match["tool"]) == ("github", "create_issue")
     assert {"term", "field", "score"} <= set(match["parts"][0])
+    assert match["by"] == "words"
+
+
+def test_what_only_meaning_found_is_told_as_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "nearest in meaning" not in run("create issue")
+    watch_searches(monkeypatch, by=MatchedBy.MEANING)
+    printed = run("create issue").splitlines()
+    assert printed[0].split()[1:3] == ["mcp__github__create_issue", "meaning"]
+    assert "none of these has a word of the query" in printed[-1]
+    assert json.loads(run("create issue", "--json"))["matches"][0]["by"] == "meaning"
 
 
 def test_policy_shows_only_its_tools() -> None:

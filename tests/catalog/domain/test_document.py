@@ -28,13 +28,13 @@ def test_kind_defaults_to_mcp_and_null_is_unset() -> None:
 def test_both_spellings_are_read_everywhere() -> None:
     snake = make_document(
         {"a": [make_definition("x", should_defer=True, input_schema={"y": 1})], "b": [make_definition("x")]},
-        policy={"max_results": 3},
+        policy={"max_results": 3, "meaning_floor": 1},
         servers={"a": {"kind": "builtin"}, "b": {"defer_loading": False}},
         session={"context_window": 7},
     )
     camel = make_document(
         {"a": [make_definition("x", shouldDefer=True, inputSchema={"y": 1})], "b": [make_definition("x")]},
-        policy={"maxResults": 3},
+        policy={"maxResults": 3, "meaningFloor": 1},
         servers={"a": {"kind": "builtin"}, "b": {"deferLoading": False}},
         session={"contextWindow": 7},
     )

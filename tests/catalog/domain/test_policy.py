@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from catalog.domain.choices import Mode, Quarantine, Ranker, ThresholdUnit
 from catalog.domain.errors import InvalidInput
-from catalog.domain.policy import Policy
+from catalog.domain.policy import DEFAULT_MEANING_FLOOR, Policy
 
 
 def places_of(mapping: dict[str, Any]) -> list[str]:
@@ -39,6 +39,7 @@ def test_defaults_are_the_contracts() -> None:
         "unload_after_idle_turns": None,
         "ranker": "bm25f",
         "score_cutoff": 0,
+        "meaning_floor": DEFAULT_MEANING_FLOOR,
         "search_tool_name": "search_tools",
         "prompt_style": "categories",
         "prompt_budget_tokens": 400,
@@ -62,8 +63,20 @@ def test_an_unset_threshold_is_the_units_default(unit: str, limit: int) -> None:
 
 
 def test_both_spellings_are_read() -> None:
-    camel = {"maxResults": 9, "neverDefer": ["a*"], "keepOnCompaction": False, "quarantine": "changed"}
-    snake = {"max_results": 9, "never_defer": ["a*"], "keep_on_compaction": False, "quarantine": "changed"}
+    camel = {
+        "maxResults": 9,
+        "meaningFloor": 0.5,
+        "neverDefer": ["a*"],
+        "keepOnCompaction": False,
+        "quarantine": "changed",
+    }
+    snake = {
+        "max_results": 9,
+        "meaning_floor": 0.5,
+        "never_defer": ["a*"],
+        "keep_on_compaction": False,
+        "quarantine": "changed",
+    }
     read = Policy.from_mapping(camel)
     assert read == Policy.from_mapping(snake)
     assert (read.max_results, read.never_defer, read.quarantine) == (9, ("a*",), Quarantine.CHANGED)
@@ -80,6 +93,7 @@ def test_every_mistake_is_reported_at_its_place() -> None:
         "defer_builtins": "yes",
         "search_tool_name": "search tools",
         "score_cutoff": 1.5,
+        "meaningFloor": -0.1,
         "context_window": 10**5000,
         "session_ttl": "soon",
     }
@@ -93,6 +107,7 @@ def test_every_mistake_is_reported_at_its_place() -> None:
         "policy.defer_builtins",
         "policy.search_tool_name",
         "policy.score_cutoff",
+        "policy.meaningFloor",
         "policy.context_window",
         "policy.session_ttl",
     ]

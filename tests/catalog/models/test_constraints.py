@@ -78,6 +78,7 @@ BROKEN: dict[str, Callable[[], object]] = {
     "policy with no results": lambda: make_policy(max_results=0),
     "policy with too many results": lambda: make_policy(max_results=51),
     "policy with a cutoff past one": lambda: make_policy(score_cutoff=1.5),
+    "policy with a meaning floor past one": lambda: make_policy(meaning_floor=1.1),
     "policy with a negative threshold": lambda: make_policy(threshold=-1),
     "policy whose sessions never live": lambda: make_policy(session_ttl=timedelta()),
     "change without an actor": lambda: Change.objects.create(

@@ -8,10 +8,12 @@ import pytest
 from catalog import process_memory
 from catalog.access.actors import COMMAND_LINE
 from catalog.domain.errors import InvalidInput
+from catalog.domain.policy import DEFAULT_MEANING_FLOOR
 from catalog.models import CatalogVersion, Server
 from catalog.selectors import search
 from catalog.services import reindex, tool_settings
-from tests.harness.rows import make_server, make_tool
+from tests.harness.rows import make_policy, make_server, make_tool
+from tests.harness.searches import watch_searches
 
 pytestmark = pytest.mark.django_db
 
@@ -70,3 +72,13 @@ def test_admin_keywords_are_searched() -> None:
 def test_query_that_is_too_long_is_refused() -> None:
     with pytest.raises(InvalidInput, match="500"):
         find("x" * 501)
+
+
+def test_policy_says_how_near_in_meaning_is_near_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    fill()
+    policy, searches = make_policy(meaning_floor=0.6), watch_searches(monkeypatch)
+    search.search_policy(policy=policy, query="issue")
+    search.find_tool_ids(query="issue", policy=policy)
+    search.find_tool_ids(query="issue", policy=None)
+    search.search_catalog(query="issue", ranker="bm25f", limit=5)
+    assert searches.floors == [0.6, 0.6, DEFAULT_MEANING_FLOOR, DEFAULT_MEANING_FLOOR]

@@ -5,6 +5,7 @@ import pytest
 from catalog.access.actors import COMMAND_LINE, Actor
 from catalog.access.roles import Role
 from catalog.domain.errors import Conflict, InvalidInput, NotAllowed, NotFound
+from catalog.domain.policy import DEFAULT_MEANING_FLOOR
 from catalog.models import Change, DecidedList, Decision, Job, Policy, PolicyVersion
 from catalog.selectors.decisions import count_behind
 from catalog.selectors.facts import read_policy
@@ -34,6 +35,16 @@ class TestChange:
             {"mode": "always", "threshold": None},
             {"mode": "auto", "threshold": 5000},
         )
+
+    def test_meaning_floor_is_on_record_and_can_be_undone(self) -> None:
+        made = change(meaningFloor=0.5)
+        assert made
+        assert (made.before, made.after) == (
+            {"meaning_floor": DEFAULT_MEANING_FLOOR},
+            {"meaning_floor": 0.5},
+        )
+        undo.undo_change(change=made, actor=COMMAND_LINE)
+        assert default().meaning_floor == DEFAULT_MEANING_FLOOR
 
     def test_asks_for_the_decisions_to_follow(self) -> None:
         change(mode="off")

@@ -51,6 +51,7 @@ class TestEditor:
             "visible": "mcp__*",
             "defer_builtins": "on",
             "score_cutoff": "0.5",
+            "meaning_floor": "0.42",
             "session_ttl": "12 hours",
         }
         response = signed_in(Role.EDITOR).post(EDIT, values_of(default(), **changed), follow=True)
@@ -58,7 +59,7 @@ class TestEditor:
         saved = read_policy(default())
         assert (saved.mode, saved.threshold_unit, saved.threshold) == ("auto", "tokens", 12_500)
         assert (saved.never_defer, saved.visible) == (("github/*", "read_file"), ("mcp__*",))
-        assert (saved.defer_builtins, saved.score_cutoff) == (True, 0.5)
+        assert (saved.defer_builtins, saved.score_cutoff, saved.meaning_floor) == (True, 0.5, 0.42)
         assert saved.session_ttl.total_seconds() == 12 * 3600
         assert Job.objects.get().kind == JobKind.DECIDE
 
@@ -104,6 +105,7 @@ class TestEditor:
         [
             ({"max_results": "51"}, "Must be a number from 1 to 50"),
             ({"call_timeout_seconds": "3601"}, "Must be a number from 1 to 3,600"),
+            ({"meaning_floor": "1.5"}, "Must be a number from 0 to 1"),
             ({"exposure": "all"}, "Select a valid choice"),
             ({"max_results": "many"}, "Must be a number, not text"),
             ({"threshold": "nan"}, "Must be a number from 0"),

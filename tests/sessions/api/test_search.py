@@ -11,10 +11,13 @@ from django.test.utils import CaptureQueriesContext
 
 from catalog.access import key_uses
 from catalog.access.actors import COMMAND_LINE
+from catalog.domain.policy import DEFAULT_MEANING_FLOOR
 from catalog.models import Policy, Tool
+from catalog.search.request import MatchedBy
 from catalog.services import policies, tool_settings
 from sessions.models import LoadedTool, SearchEvent
 from sessions.services import events, eviction, write_behind
+from tests.harness.searches import watch_searches
 from tests.sessions.api.calling import Agent, follow, make_agent
 
 pytestmark = pytest.mark.django_db
@@ -54,6 +57,25 @@ class TestMatched:
         assert found["openai"]["call_id"] == "call_7"
         assert found["openai"]["tools"][0]["name"] == CREATE
         assert session.search("create a new issue", max_results=1)["matches"][0]["already_loaded"] is True
+
+    def test_each_match_says_what_found_it(self, agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+        found = agent.begin().search("select:create_issue")
+        assert [match["by"] for match in found["matches"]] == ["words"]
+        searches = watch_searches(monkeypatch)
+        for by in MatchedBy:
+            searches.by = by
+            found = agent.begin().search("create issue", max_results=1)
+            assert [match["by"] for match in found["matches"]] == [by]
+            assert ("by meaning, none by words" in found["message"]) == (by is MatchedBy.MEANING)
+
+    def test_policys_meaning_floor_is_in_force_at_the_next_search(
+        self, agent: Agent, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        session, searches = agent.begin(), watch_searches(monkeypatch)
+        session.search("create issue")
+        change_default(meaning_floor=0.7)
+        session.search("create issue")
+        assert searches.floors == [DEFAULT_MEANING_FLOOR, 0.7]
 
     def test_load_false_only_looks(self, agent: Agent) -> None:
         session = agent.begin()

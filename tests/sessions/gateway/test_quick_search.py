@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
 
+from catalog.search.request import MatchedBy
 from sessions.gateway import application
 from sessions.models import SearchEvent
 from sessions.services import write_behind
 from tests.harness.gateway import MODERN, Answer, RunningGateway
+from tests.harness.searches import watch_searches
 from tests.sessions.gateway.catalog import ON_THREADS, Catalog
 
 pytestmark = ON_THREADS
@@ -144,3 +146,14 @@ def test_header_given_twice_is_refused(gateway: RunningGateway, catalog: Catalog
     )
     assert answer.status == 400
     assert "more than once" in answer.error["message"]
+
+
+def test_what_only_meaning_found_is_told_as_that(
+    gateway: RunningGateway, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.change(meaning_floor=0.6)
+    searches = watch_searches(monkeypatch, by=MatchedBy.MEANING)
+    found = ask(gateway, catalog, write({"query": "echo"})).result["structuredContent"]
+    assert found["matches"]
+    assert "by meaning, none by words" in found["message"]
+    assert searches.floors == [0.6]

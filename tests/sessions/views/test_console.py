@@ -10,14 +10,17 @@ from django.test import Client
 
 from catalog.access.actors import COMMAND_LINE
 from catalog.access.roles import Role
+from catalog.domain.policy import DEFAULT_MEANING_FLOOR
 from catalog.models import Change, Policy
 from catalog.models.changes import Subject
+from catalog.search.request import MatchedBy
 from catalog.services import reindex, saved_queries
 from sessions.models import LoadedTool, SearchEvent, SearchEventOutcome
 from sessions.services.loading import SearchCall, search_and_load
 from sessions.services.search_results import describe_result
 from tests.harness.pages import HTMX, signed_in, text_of, visible_text
 from tests.harness.rows import make_policy, make_server, make_session, make_tool
+from tests.harness.searches import watch_searches
 
 pytestmark = pytest.mark.django_db
 
@@ -172,6 +175,19 @@ class TestReading:
         assert re.search(r"No tool has the word\s+zebra", page)
         assert "No tool matches" in page
         assert "names of 3 deferred tools" in page
+
+    def test_what_only_meaning_found_is_told_as_that(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert "meaning" not in visible_text(ask("send message"))
+        searches = watch_searches(monkeypatch, by=MatchedBy.BOTH)
+        assert "by meaning" not in visible_text(ask("send message"))
+        searches.by = MatchedBy.MEANING
+        for view in ("", "rankers", "answer"):
+            page = visible_text(ask("send message", view=view))
+            assert re.search(r"This tool has no word of the query: it is\s+the nearest in meaning", page)
+            assert f"meaning floor is {DEFAULT_MEANING_FLOOR}" in page
+        page = visible_text(ask("message branches"))
+        assert re.search(r"None of these tools has a word of the\s+query: they are", page)
+        assert page.count("by meaning") == 2
 
     def test_near_miss_leads_to_the_corrected_query(self) -> None:
         reindex.rebuild()

@@ -54,6 +54,7 @@ ACCEPTED = {
     "catalog.0020_add_oauth: oauthattempt.user points at auth.user": DELETES,
     "catalog.0020_add_oauth: oauthclient.server points at catalog.server": DELETES,
     "catalog.0020_add_oauth: oauthgrant.server points at catalog.server": DELETES,
+    "catalog.0023_check_meaning_floor: AddCheckOnline policy policy_meaning_floor_is_in_range": NEW_COLUMNS,
     "agent_sessions.0009_add_gateway: openlease.server points at catalog.server": DELETES,
     "agent_sessions.0009_add_gateway: upstreamstate.server points at catalog.server": DELETES,
 }

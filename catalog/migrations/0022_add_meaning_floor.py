@@ -1,0 +1,18 @@
+"""The similarity from which a policy lets a tool match by meaning alone."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('catalog', '0020_add_oauth'),
+    ]
+
+    operations = [
+        migrations.AddField(
+            model_name='policy',
+            name='meaning_floor',
+            field=models.FloatField(db_default=0.35, default=0.35, help_text='The similarity from which a tool may match by meaning alone.'),
+        ),
+    ]
