@@ -15,8 +15,8 @@ from catalog.search.compiling import compile_documents
 from catalog.search.engine import SearchEngine
 from catalog.search.errors import IndexDamaged
 from catalog.search.request import SearchOutcome, SearchRequest, Visible
-from catalog.search.wordvectors import find_encoder
 from catalog.selectors.documents import read_documents
+from catalog.selectors.encoder import find_encoder
 
 FOUND_AT_MOST = 500
 REMEMBERED_POLICIES = 32

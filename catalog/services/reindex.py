@@ -14,8 +14,11 @@ from catalog.models.jobs import JobKind
 from catalog.process_memory import remember
 from catalog.search import generations, index
 from catalog.search.errors import IndexDamaged
-from catalog.search.wordvectors import find_encoder
+from catalog.search.index import IndexState
+from catalog.search.meaning import Encoder
+from catalog.search.stored_vectors import StoredVectors
 from catalog.selectors.documents import documents_of, read_documents, searchable_tools
+from catalog.selectors.encoder import read_index_encoder
 from catalog.services import jobs
 
 # Past this many changed tools a build from scratch is quicker than an update.
@@ -77,13 +80,20 @@ def request_update() -> None:
 
 
 def request_if_behind() -> None:
-    """Request an update when the index is missing, damaged or older than the catalog."""
+    """Request an update when the index is missing, damaged or older than the catalog or its vectors."""
     if not settings.NODES_KEEP_OWN_INDEX and is_behind():
         jobs.ensure_job(kind=JobKind.UPDATE_INDEX)
 
 
 def is_behind() -> bool:
-    return _known_version() < _searched_version()
+    try:
+        state = index.read_index_state(settings.INDEX_FOLDER)
+    except IndexDamaged:
+        return True
+    if state.version < _searched_version():
+        return True
+    encoder, number = read_index_encoder()
+    return state.encoder != _name_of(encoder) or _can_take_over(state, encoder, number)
 
 
 def read_index_lag() -> IndexLag | None:
@@ -97,7 +107,11 @@ def bring_up_to_date() -> None:
     with _only_one():
         try:
             state = index.read_index_state(settings.INDEX_FOLDER)
+            if state.encoder != _name_of(read_index_encoder()[0]):
+                _build()
+                return
             _catch_up(state.version)
+            _take_over_vectors()
             if index.read_index_state(settings.INDEX_FOLDER).documents != searchable_tools().count():
                 _build()
         except IndexDamaged:
@@ -131,7 +145,25 @@ def _only_one() -> AbstractContextManager[None]:
 
 def _build() -> None:
     version = _searched_version()
-    index.build(settings.INDEX_FOLDER, read_documents(), find_encoder(), version=version)
+    encoder, number = read_index_encoder()
+    index.build(settings.INDEX_FOLDER, read_documents(), encoder, version=version, vectors_number=number)
+
+
+def _take_over_vectors() -> None:
+    """Those of tools that were indexed before they were encoded."""
+    encoder, number = read_index_encoder()
+    if isinstance(encoder, StoredVectors):
+        state = index.read_index_state(settings.INDEX_FOLDER)
+        if _can_take_over(state, encoder, number):
+            index.fill_vectors(settings.INDEX_FOLDER, encoder, vectors_number=number)
+
+
+def _can_take_over(state: IndexState, encoder: Encoder | None, number: int) -> bool:
+    return isinstance(encoder, StoredVectors) and state.without_vector > 0 and state.vectors_number != number
+
+
+def _name_of(encoder: Encoder | None) -> str:
+    return encoder.name if encoder else ""
 
 
 def _catch_up(known: int) -> None:
@@ -147,4 +179,4 @@ def _catch_up(known: int) -> None:
         return
     changed = list(documents_of(touched.filter(gone_at=None)))
     removed = list(touched.exclude(gone_at=None).values_list("pk", flat=True))
-    index.update(settings.INDEX_FOLDER, changed, removed, find_encoder(), version=version)
+    index.update(settings.INDEX_FOLDER, changed, removed, read_index_encoder()[0], version=version)

@@ -14,7 +14,7 @@ import numpy as np
 
 from catalog.search import words
 from catalog.search.compiled import K1, Compiled
-from catalog.search.meaning import Vectors, shorten
+from catalog.search.meaning import Vectors
 from catalog.search.ranking.base import Ranking, Task
 from catalog.search.request import ScorePart
 from catalog.search.term_lookup import RowNumbers, Scores
@@ -144,7 +144,7 @@ def _pick_candidates(task: Task, wanted: Vectors, by_words: Scores) -> RowNumber
         if len(rows) <= _FEW:
             return rows
     vectors = task.compiled.coarse_vectors
-    coarse = vectors @ (shorten(wanted, vectors.shape[1])[0] * _MEANING_WEIGHT)
+    coarse = vectors @ (task.compiled.shorten_query(wanted[0]) * _MEANING_WEIGHT)
     coarse += by_words
     if task.allowed is not None:
         coarse[~task.allowed] = _NEVER
