@@ -37,8 +37,8 @@ WAKE_UP_EXPIRES_SECONDS = 60
 # Then a job gets a soft timeout, which its row records; a process that ignores it is killed 30 s later.
 LONGEST_JOB_SECONDS = 570
 
-# Refreshes and connection tests wait for servers, and encoding takes long. They have workers of their own, or a
-# few would hold up every edit.
+# Refreshes and connection tests wait for servers, and encoding takes long. They have workers of their own, or
+# a few would hold up every edit.
 QUEUES = {
     kind.value: settings.REFRESH_QUEUE
     for kind in (JobKind.REFRESH_SERVER, JobKind.TEST_SERVER, JobKind.ENCODE_TOOLS)

@@ -25,6 +25,10 @@ class EncoderSetting:
         return self.value.startswith(ADDRESSES)
 
 
+def is_encoder_value(text: str) -> bool:
+    return text in {WORDS, NONE} or text.startswith((ONNX, *ADDRESSES))
+
+
 def find_missing(folder: Path) -> str:
     """The first file that an encoder's folder needs and lacks; empty where it has all."""
     return next((name for name in (MODEL, TOKENIZER) if not (folder / name).is_file()), "")

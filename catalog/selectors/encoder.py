@@ -2,7 +2,8 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -45,6 +46,17 @@ class EncoderStatus:
     @property
     def missing(self) -> int:
         return max(0, self.total - self.done)
+
+    @property
+    def state(self) -> str:
+        """For everybody: without names of hosts and models."""
+        if self.problem:
+            return "does not answer" if self.kind == "endpoint" else "cannot be used"
+        return f"{self.done} of {self.total} tools have a vector" if self.missing else "ok"
+
+    @property
+    def last_failure(self) -> datetime | None:
+        return datetime.fromtimestamp(self.failed_at, tz=UTC) if self.failed_at else None
 
 
 def find_encoder() -> Encoder | None:
@@ -116,13 +128,8 @@ def _own_problem(encoder: Encoder) -> str:
 
 def _add_failures(status: EncoderStatus, encoder: EndpointEncoder) -> EncoderStatus:
     failure = encoder.rest.read()
-    return EncoderStatus(
-        status.kind,
-        status.name,
-        done=status.done,
-        total=status.total,
-        problem=status.problem,
-        keeps_vectors=True,
+    return replace(
+        status,
         host=encoder.host,
         is_resting=encoder.rest.is_resting(),
         failed_at=failure.at,

@@ -94,6 +94,14 @@ def search_index(request: SearchRequest) -> SearchOutcome:
     return _open_engine(settings.INDEX_FOLDER).search(request)
 
 
+def is_by_meaning() -> bool:
+    """Whether this node's index has the vectors of the encoder in force; costs one `stat`."""
+    try:
+        return _open_engine(settings.INDEX_FOLDER).snapshot().encoder is not None
+    except IndexDamaged:
+        return False
+
+
 @lru_cache(maxsize=1)
 def _open_engine(folder: Path) -> SearchEngine:
     return SearchEngine(folder, find_encoder())

@@ -72,7 +72,7 @@ def run_encoding(job: Job) -> None:
         _states(state).update(problem=str(failure), problem_at=timezone.now())
         raise
     finally:
-        # Also after a failure, for what was stored before it. Nodes with an index of their own see the number.
+        # Also after a failure, for what was stored before it. Nodes with indexes of their own see the number.
         _states(state).update(number=F("number") + 1)
         reindex.request_update()
     if not is_complete:

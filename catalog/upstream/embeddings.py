@@ -5,6 +5,7 @@ proxies of the environment are not used, and an answer is limited in bytes and i
 """
 
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TookTooLong
@@ -52,9 +53,11 @@ class EmbeddingsClient:
 
     def _start(self, texts: Sequence[str], within_seconds: float) -> "Future[list[list[float]]]":
         with self._lock:
-            self._client = self._client or httpx2.Client(
-                verify=shared_tls_context(), trust_env=False, follow_redirects=False, limits=_CONNECTIONS
-            )
+            if self._client is None:
+                self._client = httpx2.Client(
+                    verify=shared_tls_context(), trust_env=False, follow_redirects=False, limits=_CONNECTIONS
+                )
+                weakref.finalize(self, self._client.close)
             self._pool = self._pool or ThreadPoolExecutor(_ASKING, thread_name_prefix="embeddings")
         ends_at = time.monotonic() + within_seconds
         return self._pool.submit(self._ask, self._client, texts, ends_at)
