@@ -404,10 +404,17 @@ def _read_encoder(variables: Mapping[str, str]) -> EncoderSetting:
     return EncoderSetting(
         value=value,
         model=model,
-        key=_text(variables, "TOOLSEARCH_ENCODER_KEY"),
+        key=_read_encoder_key(variables),
         query_prefix=_read_prefix(variables, "TOOLSEARCH_ENCODER_QUERY_PREFIX"),
         text_prefix=_read_prefix(variables, "TOOLSEARCH_ENCODER_TEXT_PREFIX"),
     )
+
+
+def _read_encoder_key(variables: Mapping[str, str]) -> str:
+    key = _text(variables, "TOOLSEARCH_ENCODER_KEY")
+    if not (key.isascii() and key.isprintable()):
+        raise BadSetting("TOOLSEARCH_ENCODER_KEY", "has characters that no header may have")
+    return key
 
 
 def _read_prefix(variables: Mapping[str, str], name: str) -> str | None:

@@ -73,7 +73,7 @@ def _choose_basis(vectors: Vectors, encoder: Encoder | None, former: Compiled | 
     rows = int(np.count_nonzero(vectors.any(axis=1)))
     if former is not None and former.notes["encoder"] == encoder.name:
         basis, made_from = former.arrays["basis"], former.notes["basis_rows"]
-        if basis.shape[0] == vectors.shape[1] and 0 < made_from and rows <= 2 * made_from:
+        if basis.shape[0] == vectors.shape[1] and made_from > 0 and rows <= 2 * made_from:
             return basis, made_from
     return find_basis(vectors), rows
 

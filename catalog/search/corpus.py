@@ -28,8 +28,8 @@ Numbers = NDArray[np.int64]
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """All sequences have one entry per tool. `segments` names the store's segments, `segment` and `place`
-    point into them. `split` is what substrings are found in. `text_digests` say which vectors are theirs, where
-    those are kept elsewhere; zeros otherwise.
+    point into them. `split` is what substrings are found in. `text_digests` say which vectors are theirs,
+    where those are kept elsewhere; zeros otherwise.
     """
 
     ids: Numbers

@@ -41,5 +41,5 @@ def open_encoder(
 
 
 def fit_queries(encoder: Encoder, dimensions: int) -> Encoder:
-    """The encoder for an index whose vectors have so many dimensions: what is behind an endpoint may change."""
+    """The encoder for an index with so many dimensions: what is behind an endpoint may change."""
     return FittingEncoder(encoder, dimensions) if isinstance(encoder, EndpointEncoder) else encoder

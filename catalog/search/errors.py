@@ -1,5 +1,5 @@
-"""Errors of the index, each an `Unavailable`: the caller rebuilds, or answers without the index. And the error
-of encoders, which the caller does without.
+"""Errors of the index, each an `Unavailable`: the caller rebuilds, or answers without the index. And that of
+encoders, without which words search alone.
 """
 
 from catalog.domain.errors import Unavailable

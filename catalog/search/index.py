@@ -55,7 +55,7 @@ _DAMAGE = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class IndexState:
-    """The catalog's version that the live generation was made from, its number of tools, and of these how many
+    """The catalog's version that the live generation was made from, its number of tools, and how many of them
     have no vector of the encoder yet. `vectors_number` tells of which moment the vectors are.
     """
 

@@ -31,7 +31,7 @@ Pool = Callable[[Vectors, Any], Vectors]
 
 
 class OnnxEncoder:
-    """An `Encoder`. The model is opened when it is first run: who only needs the name does not wait for it."""
+    """An `Encoder`. The model is opened when it is first run: its name is known before."""
 
     is_sentence_encoder = True
     coarse_dimensions = 0

@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EncoderStatus:
-    """`kind` is `words`, `none`, `onnx` or `endpoint`; `done` and `total` count tools, both 0 where vectors are
-    not kept. `problem` is empty while all is well; `host` is where texts of queries are sent, if anywhere.
+    """`kind` is `words`, `none`, `onnx` or `endpoint`; `done` and `total` count tools, 0 where no vectors are
+    kept. `problem` is empty while all is well; `host` is where texts of queries are sent, if anywhere.
     `failed_at`, in seconds since 1970, and `failures` are of queries at an endpoint, on this node.
     """
 
@@ -60,12 +60,12 @@ class EncoderStatus:
 
 
 def find_encoder() -> Encoder | None:
-    """What `TOOLSEARCH_ENCODER` names; None for `none`, and where it cannot be opened: words then search alone."""
+    """What `TOOLSEARCH_ENCODER` names; None for `none`, and where it cannot be opened."""
     return _open(settings.ENCODER, settings.ENCODER_REST_FILE)[0]
 
 
 def find_kept_encoder() -> Encoder | None:
-    """The encoder, where its vectors are kept in the database: those of words are computed faster than read."""
+    """The encoder, where its vectors are kept in the database: those of words are quicker computed."""
     encoder = find_encoder()
     return encoder if encoder is not None and encoder.is_sentence_encoder else None
 
@@ -77,7 +77,7 @@ def load_encoder() -> None:
         try:
             encoder.open()
         except UnusableEncoder as error:
-            logger.error("search goes by words alone: %s", error)
+            logger.warning("search goes by words alone: %s", error)
 
 
 def open_named(setting: EncoderSetting) -> Encoder | None:
@@ -143,7 +143,7 @@ def _open(setting: EncoderSetting, rest_file: Path) -> tuple[Encoder | None, str
     try:
         return _connect(setting, rest_file), ""
     except UnusableEncoder as error:
-        logger.error("search goes by words alone: %s", error)
+        logger.warning("search goes by words alone: %s", error)
         return None, str(error)
 
 

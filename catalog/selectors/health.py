@@ -29,7 +29,7 @@ LOOK_AT_DISK_EVERY_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Each part is `ok` or says in words what is wrong with it. `encoder` is None while the database is away."""
+    """Each part is `ok` or says in words what is wrong with it. `encoder` is None without a database."""
 
     database: str
     index: str

@@ -1,4 +1,4 @@
-"""State derived from the catalog: the search index, vectors, every policy's decisions, what saved queries find."""
+"""State derived from the catalog: search index, vectors, policies' decisions, what saved queries find."""
 
 from catalog.services import decisions, encoding, reindex, saved_runs
 

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import F, Max, QuerySet
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from catalog.models import EncoderState, Job, Tool, ToolVector
+from catalog.models import EncoderState, Job, ToolVector
 from catalog.models.jobs import JobKind
 from catalog.models.tools import ToolQuerySet
 from catalog.search.errors import UnusableEncoder
 from catalog.search.meaning import Encoder, Vectors, text_to_encode
 from catalog.search.stored_vectors import digest_text, pack_vectors
-from catalog.selectors.documents import documents_of, searchable_tools
+from catalog.selectors.documents import documents_of, searchable_tools, searched_version
 from catalog.selectors.encoder import find_kept_encoder
 from catalog.services import jobs, reindex
 from catalog.services.batches import batches
@@ -49,7 +49,7 @@ def request_if_behind() -> None:
         EncoderState.objects.filter(pk=state.pk).update(used_at=now)
     if state.problem_at is not None and now - state.problem_at < PAUSE_AFTER_FAILURE:
         return
-    if state.version != _searched_version():
+    if state.version != searched_version():
         jobs.ensure_job(kind=JobKind.ENCODE_TOOLS, subject=subject_of(encoder.name))
 
 
@@ -90,7 +90,7 @@ def forget_vectors() -> None:
 def _encode_missing(job: Job, encoder: Encoder, state: EncoderState) -> bool:
     """False where the time was up before all was done."""
     stop_at = time.monotonic() + WORK_SECONDS
-    version = _searched_version()
+    version = searched_version()
     missing = _find_missing(state, _find_changed(state, version))
     total = searchable_tools().count()
     left = len(missing)
@@ -150,7 +150,3 @@ def _open_state(name: str) -> EncoderState:
     if found is None:
         found, _ = EncoderState.objects.get_or_create(name=name, defaults={"used_at": timezone.now()})
     return found
-
-
-def _searched_version() -> int:
-    return Tool.objects.aggregate(last=Max("version"))["last"] or 0

@@ -1,7 +1,8 @@
 """Keeps this node's own search index up to date by polling the catalog's version.
 
-One row holds the catalog's version, and one the number of an encoder's vectors, so checking is cheap. An update
-costs about the same for one tool as for fifty: changes that follow each other soon are handled together.
+One row holds the catalog's version, and one the number of an encoder's vectors, so checking is cheap. An
+update costs about the same for one tool as for fifty: changes that follow each other soon are handled
+together.
 """
 
 import logging

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from threading import Lock
 
 from django.conf import settings
-from django.db.models import Max
 
 from catalog.models import Job, Tool
 from catalog.models.jobs import JobKind
@@ -17,7 +16,7 @@ from catalog.search.errors import IndexDamaged
 from catalog.search.index import IndexState
 from catalog.search.meaning import Encoder
 from catalog.search.stored_vectors import StoredVectors
-from catalog.selectors.documents import documents_of, read_documents, searchable_tools
+from catalog.selectors.documents import documents_of, read_documents, searchable_tools, searched_version
 from catalog.selectors.encoder import read_index_encoder
 from catalog.services import jobs
 
@@ -90,7 +89,7 @@ def is_behind() -> bool:
         state = index.read_index_state(settings.INDEX_FOLDER)
     except IndexDamaged:
         return True
-    if state.version < _searched_version():
+    if state.version < searched_version():
         return True
     encoder, number = read_index_encoder()
     return state.encoder != _name_of(encoder) or _can_take_over(state, encoder, number)
@@ -99,7 +98,7 @@ def is_behind() -> bool:
 def read_index_lag() -> IndexLag | None:
     """How far this node's index is behind the catalog; None where there is no index."""
     known = _known_version()
-    return None if known == NO_INDEX else IndexLag(known, max(0, _searched_version() - known))
+    return None if known == NO_INDEX else IndexLag(known, max(0, searched_version() - known))
 
 
 def bring_up_to_date() -> None:
@@ -131,11 +130,6 @@ def _known_version() -> int:
         return NO_INDEX
 
 
-def _searched_version() -> int:
-    """The version of the last change to searched fields; settings that only affect decisions do not count."""
-    return Tool.objects.aggregate(last=Max("version"))["last"] or 0
-
-
 def _only_one() -> AbstractContextManager[None]:
     """A lock around reading the catalog and writing the index: a slow reader must not overwrite a newer
     index.
@@ -144,7 +138,7 @@ def _only_one() -> AbstractContextManager[None]:
 
 
 def _build() -> None:
-    version = _searched_version()
+    version = searched_version()
     encoder, number = read_index_encoder()
     index.build(settings.INDEX_FOLDER, read_documents(), encoder, version=version, vectors_number=number)
 
@@ -167,7 +161,7 @@ def _name_of(encoder: Encoder | None) -> str:
 
 
 def _catch_up(known: int) -> None:
-    version = _searched_version()
+    version = searched_version()
     touched = Tool.objects.filter(version__gt=known)
     if known == version:
         return

@@ -17,7 +17,8 @@ KEY = "canary-embeddings-key"
 
 class EmbeddingsServer:
     """`behaviour` is `fine`, or how it fails: `slow`, `drip`, `down` (500), `gone` (closes the connection),
-    `garbage`, `short`, `misnumbered`, `infinite`, `zero`, `other dimension`, `mixed`, `redirect`, `large`.
+    `garbage`, `short`, `misnumbered`, `infinite`, `zero`, `words`, `other dimension`, `mixed`, `redirect`,
+    `large`.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -25,6 +26,7 @@ class EmbeddingsServer:
         self.behaviour = "fine"
         self.fails_after: int | None = None  # so many requests more; None: never by itself
         self.slow_seconds = 2.0
+        self.pause_seconds = 0.0  # before every answer
         self.requests = 0
         self.texts: Counter[str] = Counter()
         self.keys: set[str] = set()
@@ -40,7 +42,7 @@ class EmbeddingsServer:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http = _QuietServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/v1/embeddings"
         Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -55,6 +57,7 @@ class EmbeddingsServer:
         self.keys.add(request.headers.get("Authorization", ""))
         self.models.add(body["model"])
         behaviour = self.behaviour
+        time.sleep(self.pause_seconds)
         if self.fails_after is not None:
             self.fails_after -= 1
             behaviour = "down" if self.fails_after < 0 else behaviour
@@ -98,23 +101,28 @@ class EmbeddingsServer:
         return json.dumps({"object": "list", "data": rows[::-1], "model": "tiny"}).encode()
 
     def _spoil(self, rows: list[dict[str, Any]], behaviour: str) -> None:
-        match behaviour:
-            case "short":
-                rows.pop()
-            case "misnumbered":
-                rows[0]["index"] = 7
-            case "infinite":
-                rows[0]["embedding"][0] = float("inf")
-            case "zero":
-                rows[0]["embedding"] = [0.0] * len(rows[0]["embedding"])
-            case "words":
-                rows[0]["embedding"][0] = "a lot"
-            case "mixed":
-                rows[-1]["embedding"] = [1.0, 2.0]
-                rows.append({**rows[0], "index": len(rows)}) if len(rows) == 1 else None
-            case "other dimension":
-                for row in rows:
-                    row["embedding"] = [*row["embedding"], 1.0]
+        first = rows[0]["embedding"]
+        spoilt = {
+            "infinite": [float("inf"), *first[1:]],
+            "zero": [0.0] * len(first),
+            "words": ["a lot", *first[1:]],
+        }
+        if behaviour == "short":
+            rows.pop()
+        elif behaviour == "misnumbered":
+            rows[0]["index"] = 7
+        elif behaviour == "mixed":
+            rows[-1]["embedding"] = [1.0, 2.0]
+        elif behaviour == "other dimension":
+            for row in rows:
+                row["embedding"] = [*row["embedding"], 1.0]
+        elif behaviour in spoilt:
+            rows[0]["embedding"] = spoilt[behaviour]
+
+
+class _QuietServer(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """Callers that are killed leave their connections."""
 
 
 @contextmanager

@@ -82,5 +82,5 @@ def test_an_encoder_that_cannot_be_opened_is_named(folder: Path, tmp_path: Path)
 
 
 def test_an_endpoint_that_does_not_answer_is_no_result(folder: Path) -> None:
-    with pytest.raises(CommandError, match="127.0.0.1: it cannot be reached"):
+    with pytest.raises(CommandError, match=r"127\.0\.0\.1: it cannot be reached"):
         call_command("evaluate", str(folder), "--encoder", f"http://127.0.0.1:{find_free_port()}/embeddings")

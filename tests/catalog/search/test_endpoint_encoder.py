@@ -1,4 +1,4 @@
-"""A query waits for an endpoint once, for its time limit; the ones after it go by words until it has rested."""
+"""A query waits for an endpoint for its time limit; those after it go by words until it has rested."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -17,6 +17,7 @@ from catalog.search.onnx_encoder import OnnxEncoder
 from catalog.selectors import encoder as encoders
 from catalog.selectors import health, search
 from catalog.services import encoding, index_follower, jobs, reindex, tools, vector_retention
+from tests.harness.clocks import set_clock
 from tests.harness.embeddings_server import EmbeddingsServer, running_embeddings_server
 from tests.harness.encoders import encoder_in_force, end_rest, endpoint_setting, onnx_setting, work
 from tests.harness.rows import make_server, make_tool
@@ -137,7 +138,6 @@ class TestStoredVectors:
         self, catalog: Server, in_force: OnnxEncoder, monkeypatch: pytest.MonkeyPatch, client: Client
     ) -> None:
         monkeypatch.setattr(encoding, "TEXTS_AT_ONCE", 1)
-        monkeypatch.setattr(encoding, "WORK_SECONDS", -1.0)
         job = jobs.request_job(kind=JobKind.ENCODE_TOOLS, subject=encoding.subject_of(in_force.name))
         seen: list[str] = []
         encode = in_force.encode
@@ -146,7 +146,6 @@ class TestStoredVectors:
             seen.append(client.get("/api/v1/health").json()["encoder"]["state"])
             return encode(texts)
 
-        monkeypatch.setattr(encoding, "WORK_SECONDS", 60.0)
         monkeypatch.setattr(in_force, "encode", watched)
         work()
         assert seen == ["ok", "1 of 3 tools have a vector", "2 of 3 tools have a vector"]
@@ -168,7 +167,7 @@ class TestStoredVectors:
         monkeypatch.setattr(encoding, "TEXTS_AT_ONCE", 1)
         ticks = iter(range(1000))
         monkeypatch.setattr(encoding, "WORK_SECONDS", 1.5)
-        monkeypatch.setattr(encoding.time, "monotonic", lambda: next(ticks))
+        set_clock(monkeypatch, encoding, monotonic=lambda: float(next(ticks)))
         encoding.request_encoding()
         work()
         monkeypatch.undo()
