@@ -86,7 +86,8 @@ class Compiled:
         if basis.shape[1]:
             projected: NDArray[np.float32] = vector @ basis
             return projected
-        return shorten(vector[np.newaxis], self.coarse_vectors.shape[1])[0]
+        short: NDArray[np.float32] = shorten(vector[np.newaxis], self.coarse_vectors.shape[1])[0]
+        return short
 
     @cached_property
     def text_digests(self) -> Digests:

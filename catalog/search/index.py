@@ -273,8 +273,8 @@ def _compile_store(store: Path, base: Compiled | None, encoder: Encoder | None) 
 def _has_vectors_of(base: Compiled, encoder: Encoder | None) -> bool:
     """An encoder that cannot be asked says 0 dimensions until its first vectors are there."""
     if encoder is None:
-        return base.notes["encoder"] == ""
-    return base.notes["encoder"] == encoder.name and base.vectors.shape[1] == encoder.dimensions
+        return not base.notes["encoder"]
+    return bool(base.notes["encoder"] == encoder.name and base.vectors.shape[1] == encoder.dimensions)
 
 
 def _read_store(reader: IndexReader, base: Compiled | None, encoder: Encoder | None) -> Corpus:

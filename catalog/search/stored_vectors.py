@@ -52,7 +52,7 @@ class StoredVectors:
             if len(stored) == self.dimensions * _STORED.itemsize:
                 vectors[row] = np.frombuffer(stored, dtype=_STORED)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        unit: Vectors = vectors / np.where(lengths > 0, lengths, np.float32(1))
+        unit: Vectors = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)
         return unit
 
 

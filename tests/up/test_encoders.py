@@ -88,8 +88,10 @@ def test_two_nodes_share_vectors(endpoint: EmbeddingsServer) -> None:
         pytest.skip(f"{', '.join(missing)}: absent")
     with (
         tempfile.TemporaryDirectory(prefix="toolsearch-vectors-") as name,
-        running_cluster(Path(name), web=2, workers=2, **variables(endpoint)) as cluster,
+        running_cluster(Path(name)) as cluster,
     ):
+        for node in cluster.nodes.values():
+            node.environment.update(variables(endpoint))
         cluster.manage("import_tools", "many", str(write_tools(cluster.folder)))
         cluster.start()
         for node in cluster.of_role("web"):
