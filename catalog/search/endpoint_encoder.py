@@ -17,7 +17,7 @@ from catalog.search.meaning import QueryMeaning, Vectors
 QUERY_SECONDS = 0.3
 TEXTS_SECONDS = 60.0
 TEXTS_AT_ONCE = 32
-_REMEMBERED_QUERIES = 1 << 12
+_REMEMBERED_QUERIES = 1 << 10  # some kilobytes each
 # Models refuse what is longer than they read; about so much is 500 word pieces.
 _MOST_CHARS = 2000
 

@@ -42,6 +42,7 @@ class EncoderStatus:
     failed_at: float = 0.0
     failures: int = 0
     keeps_vectors: bool = False
+    is_begun: bool = False
 
     @property
     def missing(self) -> int:
@@ -52,6 +53,8 @@ class EncoderStatus:
         """For everybody: without names of hosts and models."""
         if self.problem:
             return "does not answer" if self.kind == "endpoint" else "cannot be used"
+        if self.keeps_vectors and not self.is_begun:
+            return "no worker has begun with it"
         return f"{self.done} of {self.total} tools have a vector" if self.missing else "ok"
 
     @property
@@ -118,6 +121,7 @@ def read_encoder_status() -> EncoderStatus:
         total=state.total,
         problem=_own_problem(encoder) or state.problem,
         keeps_vectors=True,
+        is_begun=state.pk is not None,
     )
     return _add_failures(status, encoder) if isinstance(encoder, EndpointEncoder) else status
 

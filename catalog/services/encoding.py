@@ -79,6 +79,11 @@ def run_encoding(job: Job) -> None:
         jobs.request_job(kind=JobKind.ENCODE_TOOLS, subject=job.subject)
 
 
+def look_again() -> None:
+    """Compare all tools with the vectors there are: after a restore, versions may repeat."""
+    EncoderState.objects.update(version=0)
+
+
 def forget_vectors() -> None:
     """Have every tool encoded again by the encoder in force: after the model behind an endpoint changed."""
     if encoder := find_kept_encoder():
@@ -94,6 +99,7 @@ def _encode_missing(job: Job, encoder: Encoder, state: EncoderState) -> bool:
     missing = _find_missing(state, _find_changed(state, version))
     total = searchable_tools().count()
     left = len(missing)
+    _states(state).update(done=max(0, total - left), total=total)
     for batch in batches(list(missing), TEXTS_AT_ONCE):
         if time.monotonic() > stop_at:
             return False

@@ -148,7 +148,7 @@ class TestStoredVectors:
 
         monkeypatch.setattr(in_force, "encode", watched)
         work()
-        assert seen == ["ok", "1 of 3 tools have a vector", "2 of 3 tools have a vector"]
+        assert seen == [f"{done} of 3 tools have a vector" for done in range(3)]
         assert Job.objects.get(pk=job.pk).result == {"done": 3, "total": 3}
         assert client.get("/api/v1/health").json()["encoder"] == {
             "kind": "onnx",
@@ -209,6 +209,18 @@ class TestStoredVectors:
         assert ToolVector.objects.count() == 6
         reindex.bring_up_to_date()  # word vectors again
         assert index.read_index_state(index_folder).without_vector == 0
+
+    def test_encoder_that_no_worker_has_is_told(self, catalog: Server, in_force: OnnxEncoder) -> None:
+        assert encoders.read_encoder_status().state == "no worker has begun with it"
+
+    def test_restored_versions_are_not_trusted(self, catalog: Server, in_force: OnnxEncoder) -> None:
+        encoding.request_encoding()
+        work()
+        Tool.objects.filter(name="pay_bill").update(description="Another text, with a version as before.")
+        encoding.look_again()
+        encoding.request_if_behind()
+        work()
+        assert ToolVector.objects.count() == 4
 
     def test_word_vectors_are_not_kept(self, catalog: Server) -> None:
         encoding.request_encoding()
