@@ -1,17 +1,7 @@
-"""Vectors of tools' texts by encoder, and the jobs that make them."""
+"""Vectors of tools' texts, by encoder."""
 
 import django.db.models.deletion
 from django.db import migrations, models
-
-KINDS = [
-    ("refresh_server", "Refresh a server"),
-    ("update_index", "Update the search index"),
-    ("decide", "Decide which tools load"),
-    ("run_saved_queries", "Run the saved queries"),
-    ("test_server", "Test a connection"),
-    ("encode_tools", "Encode tools for search by meaning"),
-]
-
 
 def make_id():
     return models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")
@@ -49,15 +39,5 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [models.UniqueConstraint(fields=("encoder", "digest"), name="tool_vector_once_per_text")],
             },
-        ),
-        migrations.AlterField(
-            model_name="job", name="kind", field=models.CharField(choices=KINDS, max_length=20)
-        ),
-        migrations.RemoveConstraint(model_name="job", name="job_kind_is_known"),
-        migrations.AddConstraint(
-            model_name="job",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("kind__in", [kind for kind, _ in KINDS])), name="job_kind_is_known"
-            ),
         ),
     ]
