@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from catalog.search import postings
 from catalog.search.arrays import Arrays, Mask
+from catalog.search.coarse import CUT_SLACK, PROJECTED_SLACK
 from catalog.search.corpus import COLUMNS, Corpus
 from catalog.search.errors import IndexDamaged
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
@@ -88,6 +89,11 @@ class Compiled:
             return projected
         short: NDArray[np.float32] = shorten(vector[np.newaxis], self.coarse_vectors.shape[1])[0]
         return short
+
+    @property
+    def coarse_slack(self) -> float:
+        """By how much a similarity to `coarse_vectors` may be wrong."""
+        return PROJECTED_SLACK if self.arrays["basis"].shape[1] else CUT_SLACK
 
     @cached_property
     def text_digests(self) -> Digests:

@@ -31,7 +31,6 @@ _LEAST_ALONE, _LEAST_SHARE_ALONE = np.float32(0.014), np.float32(0.2)
 # them. Where that leaves few tools, their vectors alone are read.
 _MOST_BY_MEANING = float(_MEANING_WEIGHT * (1 - _MIN_SIMILARITY)) + 0.001
 _FEW = 256
-_SLACK = 0.07  # what short vectors may misjudge: a tool this far below the best is judged still
 _NEVER, _LEAST = -1.0, -0.5
 _TINY = float(np.finfo(np.float32).tiny)
 _FOLDS = 8
@@ -148,7 +147,8 @@ def _pick_candidates(task: Task, wanted: Vectors, by_words: Scores) -> RowNumber
     coarse += by_words
     if task.allowed is not None:
         coarse[~task.allowed] = _NEVER
-    picked = coarse >= max(_find_bar(coarse, task.count) - _SLACK, _LEAST)
+    slack = float(_MEANING_WEIGHT) * task.compiled.coarse_slack
+    picked = coarse >= max(_find_bar(coarse, task.count) - slack, _LEAST)
     # Those best by words are judged too, however far their meaning seems: words rule where they match.
     picked |= by_words >= max(words_bar, _TINY)
     return np.flatnonzero(picked)
