@@ -20,6 +20,7 @@ from catalog.services import (
     connection_tests,
     decisions,
     derived_state,
+    encoding,
     jobs,
     marks,
     refresh,
@@ -36,9 +37,12 @@ WAKE_UP_EXPIRES_SECONDS = 60
 # Then a job gets a soft timeout, which its row records; a process that ignores it is killed 30 s later.
 LONGEST_JOB_SECONDS = 570
 
-# Refreshes and connection tests wait for servers. They have workers of their own, or a few that hang would
-# hold up every edit.
-QUEUES = {kind.value: settings.REFRESH_QUEUE for kind in (JobKind.REFRESH_SERVER, JobKind.TEST_SERVER)}
+# Refreshes and connection tests wait for servers, and encoding takes long. They have workers of their own, or
+# a few would hold up every edit.
+QUEUES = {
+    kind.value: settings.REFRESH_QUEUE
+    for kind in (JobKind.REFRESH_SERVER, JobKind.TEST_SERVER, JobKind.ENCODE_TOOLS)
+}
 
 HANDLERS: dict[JobKind, jobs.JobHandler] = {
     JobKind.REFRESH_SERVER: refresh.run_refresh,
@@ -46,6 +50,7 @@ HANDLERS: dict[JobKind, jobs.JobHandler] = {
     JobKind.DECIDE: decisions.run_decisions,
     JobKind.RUN_SAVED_QUERIES: saved_runs.run_stale,
     JobKind.TEST_SERVER: connection_tests.run_test,
+    JobKind.ENCODE_TOOLS: encoding.run_encoding,
 }
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
+from catalog.domain.encoder_setting import ADDRESSES, NONE, ONNX, WORDS, EncoderSetting, find_missing
 from catalog.domain.values import is_storable
 from catalog.sealing import parse_keys
 
@@ -80,6 +81,7 @@ class Environment:
     connections: int
     metrics_token: str | None
     log_form: str | None
+    encoder: EncoderSetting
 
     @property
     def is_embedded(self) -> bool:
@@ -99,7 +101,13 @@ class Environment:
         written = [urlsplit(url).password for url in (self.broker_url, self.cache_url) if url]
         database = self.database
         passwords = [*((database.password, database.options.get("password")) if database else ()), *written]
-        keys = (self.secret_key, *self.former_secret_keys, *self.encryption_keys, self.metrics_token)
+        keys = (
+            self.secret_key,
+            *self.former_secret_keys,
+            *self.encryption_keys,
+            self.metrics_token,
+            self.encoder.key,
+        )
         found = [one for one in (*passwords, *keys) if one]
         return tuple(dict.fromkeys((*found, *(unquote(one) for one in written if one))))
 
@@ -150,6 +158,7 @@ def read_environment(variables: Mapping[str, str]) -> Environment:
         ),
         metrics_token=_read_metrics_token(variables),
         log_form=_read_log_form(variables),
+        encoder=_read_encoder(variables),
     )
     if environment.secret_key is None and not environment.debug and not environment.is_embedded:
         raise BadSetting("SECRET_KEY", "is missing; a deployment with a database or broker server needs one")
@@ -371,3 +380,71 @@ def _read_log_form(variables: Mapping[str, str]) -> str | None:
     if form and form not in LOG_FORMS:
         raise BadSetting("TOOLSEARCH_LOGS", f"'{form}' is neither {' nor '.join(LOG_FORMS)}")
     return form or None
+
+
+def _read_encoder(variables: Mapping[str, str]) -> EncoderSetting:
+    """`words`, `none`, `onnx:<folder>`, or the address of an endpoint, which needs a model's name."""
+    value = _text(variables, "TOOLSEARCH_ENCODER") or WORDS
+    model = _text(variables, "TOOLSEARCH_ENCODER_MODEL")
+    if value.startswith(ONNX):
+        value = _check_encoder_folder(value)
+    elif value.lower().startswith(ADDRESSES):
+        value = _check_encoder_address(value)
+        if not model:
+            raise BadSetting(
+                "TOOLSEARCH_ENCODER_MODEL", "is missing; an endpoint is asked for a model by name"
+            )
+    elif value.lower() in {WORDS, NONE}:
+        value = value.lower()
+    else:
+        raise BadSetting(
+            "TOOLSEARCH_ENCODER",
+            f"'{value[:40]}' is neither words, none, onnx:<folder> nor https://…/embeddings",
+        )
+    return EncoderSetting(
+        value=value,
+        model=model,
+        key=_read_encoder_key(variables),
+        query_prefix=_read_prefix(variables, "TOOLSEARCH_ENCODER_QUERY_PREFIX"),
+        text_prefix=_read_prefix(variables, "TOOLSEARCH_ENCODER_TEXT_PREFIX"),
+    )
+
+
+def _read_encoder_key(variables: Mapping[str, str]) -> str:
+    key = _text(variables, "TOOLSEARCH_ENCODER_KEY")
+    if not (key.isascii() and key.isprintable()):
+        raise BadSetting("TOOLSEARCH_ENCODER_KEY", "has characters that no header may have")
+    return key
+
+
+def _read_prefix(variables: Mapping[str, str], name: str) -> str | None:
+    """None where it is not set: the encoder's own. A space at its end counts."""
+    prefix = variables.get(name)
+    if prefix is not None and not is_storable(prefix):
+        raise BadSetting(name, "is not UTF-8 text")
+    return prefix
+
+
+def _check_encoder_folder(value: str) -> str:
+    name, given = "TOOLSEARCH_ENCODER", value.removeprefix(ONNX).strip()
+    try:
+        folder = Path(given).expanduser().absolute()
+    except RuntimeError as problem:
+        raise BadSetting(name, f"'{given}' cannot be used as a folder: {problem}") from None
+    if not given or not folder.is_dir():
+        raise BadSetting(name, f"'{given}' is not a folder")
+    if missing := find_missing(folder):
+        raise BadSetting(name, f"the folder '{given}' has no {missing}")
+    return f"{ONNX}{folder}"
+
+
+def _check_encoder_address(value: str) -> str:
+    """An address that ends before `/embeddings`, as programs for such endpoints are given, is completed."""
+    name = "TOOLSEARCH_ENCODER"
+    parts = _split_url(name, value, ("https", "http"))
+    if not parts.hostname:
+        raise BadSetting(name, "names no host; use https://host/v1/embeddings")
+    if "@" in parts.netloc:
+        raise BadSetting(name, "holds a user or a password; give the key as TOOLSEARCH_ENCODER_KEY")
+    path = parts.path.rstrip("/")
+    return parts._replace(path=path if path.endswith("/embeddings") else f"{path}/embeddings").geturl()

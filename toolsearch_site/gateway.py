@@ -15,7 +15,7 @@ django.setup(set_prefix=False)
 
 from django.conf import settings  # noqa: E402  once the apps are loaded
 
-from catalog.search.wordvectors import find_encoder  # noqa: E402
+from catalog.selectors.encoder import load_encoder  # noqa: E402
 from sessions.gateway.application import Gateway, Options  # noqa: E402
 from toolsearch_site.cluster.heartbeat import product_version  # noqa: E402
 from toolsearch_site.cluster.programs import GATEWAY_THREADS  # noqa: E402
@@ -25,7 +25,7 @@ from toolsearch_site.monitoring.metrics import count_call  # noqa: E402
 read_keys()
 
 # Opened now, or the first requests of this process would wait for it.
-find_encoder()
+load_encoder()
 
 application = Gateway(
     Options(

@@ -366,5 +366,8 @@ SIGN_IN_CALLBACK = "/oauth/callback"
 CLIENT_DOCUMENT_PATH = "/oauth/client.json"
 # Whether providers may be told to read it: they have to reach this console from where they are.
 CLIENT_DOCUMENT_OFFERED = ENVIRONMENT.client_document and (PUBLIC_URL or "").startswith("https://")
+# What turns texts into vectors, and what the processes of this node know together of an endpoint's failures.
+ENCODER = ENVIRONMENT.encoder
+ENCODER_REST_FILE = DATA_FOLDER / "encoder-rest.json"
 METRICS_TOKEN = ENVIRONMENT.metrics_token
 METRICS_FOLDER = DATA_FOLDER / "metrics"

@@ -15,7 +15,7 @@ site = get_wsgi_application()
 from django.urls import get_resolver  # noqa: E402  once the apps are loaded
 
 from catalog.process_memory import remember  # noqa: E402
-from catalog.search.wordvectors import find_encoder  # noqa: E402
+from catalog.selectors.encoder import load_encoder  # noqa: E402
 from toolsearch_site.data_folder import read_keys  # noqa: E402
 from toolsearch_site.edge.buffered_response import buffer_responses  # noqa: E402
 from toolsearch_site.edge.http_request import Request  # noqa: E402
@@ -25,7 +25,7 @@ read_keys()
 site.request_class = Request
 
 # Opened now, or the first requests of this process would wait for it.
-find_encoder()
+load_encoder()
 _ = get_resolver().url_patterns
 
 application = NotModified(buffer_responses(site))

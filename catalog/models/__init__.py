@@ -10,6 +10,7 @@ from catalog.models.policies import Policy, PolicyVersion
 from catalog.models.saved_queries import SavedQuery, SavedResult, SavedRun
 from catalog.models.servers import RefreshRun, Server, ServerFeatures
 from catalog.models.tools import Tool, ToolRevision, ToolTag
+from catalog.models.vectors import EncoderState, ToolVector
 from catalog.models.versions import CatalogVersion
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Change",
     "DecidedList",
     "Decision",
+    "EncoderState",
     "Heartbeat",
     "Job",
     "LastSeal",
@@ -37,4 +39,5 @@ __all__ = [
     "Tool",
     "ToolRevision",
     "ToolTag",
+    "ToolVector",
 ]

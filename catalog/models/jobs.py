@@ -14,6 +14,7 @@ class JobKind(models.TextChoices):
     DECIDE = "decide", "Decide which tools load"
     RUN_SAVED_QUERIES = "run_saved_queries", "Run the saved queries"
     TEST_SERVER = "test_server", "Test a connection"
+    ENCODE_TOOLS = "encode_tools", "Encode tools for search by meaning"
 
 
 class JobState(models.TextChoices):

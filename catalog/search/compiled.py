@@ -17,17 +17,20 @@ from numpy.typing import NDArray
 
 from catalog.search import postings
 from catalog.search.arrays import Arrays, Mask
+from catalog.search.coarse import CUT_SLACK, PROJECTED_SLACK
 from catalog.search.corpus import COLUMNS, Corpus
 from catalog.search.errors import IndexDamaged
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
+from catalog.search.meaning import shorten
 from catalog.search.name_lookup import NameLookup
 from catalog.search.postings import Packed, Postings
 from catalog.search.request import Visible
+from catalog.search.stored_vectors import Digests
 from catalog.search.string_array import StringArray
 from catalog.search.substring_lookup import SubstringLookup, TermPlaces
 from catalog.search.term_lookup import RowNumbers, TermLookup, TermPostings, inverse_document_frequency
 
-COMPILED_FORMAT = 3
+COMPILED_FORMAT = 4
 K1 = 0.9  # how soon a repeated word stops counting
 
 _REMEMBERED_TERMS = 256
@@ -77,6 +80,24 @@ class Compiled:
     @cached_property
     def coarse_vectors(self) -> NDArray[np.float32]:
         return self.arrays["coarse_vectors"]
+
+    def shorten_query(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """A query's vector as `coarse_vectors` are."""
+        basis = self.arrays["basis"]
+        if basis.shape[1]:
+            projected: NDArray[np.float32] = vector @ basis
+            return projected
+        short: NDArray[np.float32] = shorten(vector[np.newaxis], self.coarse_vectors.shape[1])[0]
+        return short
+
+    @property
+    def coarse_slack(self) -> float:
+        """By how much a similarity to `coarse_vectors` may be wrong."""
+        return PROJECTED_SLACK if self.arrays["basis"].shape[1] else CUT_SLACK
+
+    @cached_property
+    def text_digests(self) -> Digests:
+        return self.arrays["text_digests"]
 
     @cached_property
     def qualified_name_of(self) -> Callable[[int], str]:
@@ -171,6 +192,7 @@ class Compiled:
             columns={column: self._strings(column) for column in COLUMNS},
             name_hashes=self.arrays["name_hashes"],
             vectors=self.vectors,
+            text_digests=self.text_digests,
             postings=Postings(self._strings("terms"), self.arrays["packed"]),
             split=self._substrings.to_postings(),
         )

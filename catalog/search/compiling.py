@@ -7,12 +7,14 @@ from numpy.typing import NDArray
 
 from catalog.search import name_lookup, postings, substring_lookup
 from catalog.search.arrays import Arrays
+from catalog.search.coarse import find_basis
 from catalog.search.compiled import COMPILED_FORMAT, K1, Compiled
 from catalog.search.corpus import Corpus, join_corpora, make_corpus
 from catalog.search.documents import ToolDocument
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
-from catalog.search.meaning import Encoder, shorten
+from catalog.search.meaning import Encoder, Vectors, shorten
 from catalog.search.postings import Postings
+from catalog.search.stored_vectors import StoredVectors
 from catalog.search.term_lookup import RowNumbers, Scores
 
 
@@ -23,7 +25,8 @@ def compile_documents(documents: Sequence[ToolDocument], encoder: Encoder | None
     )
 
 
-def compile_corpus(corpus: Corpus, encoder: Encoder | None) -> Compiled:
+def compile_corpus(corpus: Corpus, encoder: Encoder | None, former: Compiled | None = None) -> Compiled:
+    """`former` is what the corpus was made from, if anything: a basis of its vectors is kept for a while."""
     norms = _length_norms(corpus)
     starts, rows, impacts = _compute_impacts(corpus.postings, norms)
     arrays: Arrays = {
@@ -35,18 +38,44 @@ def compile_corpus(corpus: Corpus, encoder: Encoder | None) -> Compiled:
         "starts": starts,
         "rows": rows,
         "impacts": impacts,
-        "vectors": corpus.vectors,
-        "coarse_vectors": shorten(corpus.vectors, encoder.coarse_dimensions if encoder else 0),
+        "text_digests": corpus.text_digests,
         **corpus.postings.terms.to_arrays("terms"),
         **name_lookup.store_names(corpus.name_hashes),
         **substring_lookup.store_substrings(corpus.split, len(corpus)),
     }
     for column, strings in corpus.columns.items():
         arrays |= strings.to_arrays(column)
-    encoder_name = encoder.name if encoder else ""
-    return Compiled(
-        arrays, {"format": COMPILED_FORMAT, "segments": list(corpus.segments), "encoder": encoder_name}
-    )
+    notes = {"format": COMPILED_FORMAT, "segments": list(corpus.segments)}
+    return add_vectors(Compiled(arrays, notes), corpus.vectors, encoder, former)
+
+
+def add_vectors(
+    compiled: Compiled, vectors: Vectors, encoder: Encoder | None, former: Compiled | None
+) -> Compiled:
+    """The same tools with these vectors, and those by which candidates are picked."""
+    arrays: Arrays = {**compiled.arrays, "vectors": vectors}
+    notes = {**compiled.notes, "encoder": encoder.name if encoder else ""}
+    basis, notes["basis_rows"] = _choose_basis(vectors, encoder, former)
+    arrays["basis"] = basis
+    if encoder is not None and encoder.coarse_dimensions:
+        arrays["coarse_vectors"] = shorten(vectors, encoder.coarse_dimensions)
+    else:
+        arrays["coarse_vectors"] = vectors @ basis
+    has_none = np.count_nonzero(~vectors.any(axis=1)) if isinstance(encoder, StoredVectors) else 0
+    notes["without_vector"] = int(has_none)
+    return Compiled(arrays, notes)
+
+
+def _choose_basis(vectors: Vectors, encoder: Encoder | None, former: Compiled | None) -> tuple[Vectors, int]:
+    """The former basis until there are twice as many vectors as it was made from; and how many those were."""
+    if encoder is None or encoder.coarse_dimensions:
+        return np.empty((vectors.shape[1], 0), dtype=np.float32), 0
+    rows = int(np.count_nonzero(vectors.any(axis=1)))
+    if former is not None and former.notes["encoder"] == encoder.name:
+        basis, made_from = former.arrays["basis"], former.notes["basis_rows"]
+        if basis.shape[0] == vectors.shape[1] and made_from > 0 and rows <= 2 * made_from:
+            return basis, made_from
+    return find_basis(vectors), rows
 
 
 def _length_norms(corpus: Corpus) -> NDArray[np.float32]:

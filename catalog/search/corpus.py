@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from catalog.search import name_lookup, postings, substring_lookup
 from catalog.search.documents import ToolDocument
-from catalog.search.meaning import Encoder, encode_documents
+from catalog.search.meaning import Encoder, encode_documents, text_to_encode
 from catalog.search.name_lookup import Hashes
 from catalog.search.postings import Postings
+from catalog.search.stored_vectors import DIGEST_BYTES, Digests, StoredVectors, to_digests
 from catalog.search.string_array import StringArray
 
 OWN_TEXTS = ("qualified_name", "name", "server", "description")
@@ -27,7 +28,8 @@ Numbers = NDArray[np.int64]
 @dataclass(frozen=True, slots=True)
 class Corpus:
     """All sequences have one entry per tool. `segments` names the store's segments, `segment` and `place`
-    point into them. `split` is what substrings are found in.
+    point into them. `split` is what substrings are found in. `text_digests` say which vectors are theirs,
+    where those are kept elsewhere; zeros otherwise.
     """
 
     ids: Numbers
@@ -37,6 +39,7 @@ class Corpus:
     columns: dict[str, StringArray]
     name_hashes: Hashes
     vectors: NDArray[np.float32]
+    text_digests: Digests
     postings: Postings
     split: Postings
 
@@ -65,6 +68,7 @@ def make_corpus(
             [document.name for document in documents], [document.qualified_name for document in documents]
         ),
         vectors=encode_documents(encoder, documents),
+        text_digests=_digest_texts(encoder, documents),
         postings=found,
         split=substring_lookup.split_documents(documents),
     )
@@ -82,6 +86,7 @@ def join_corpora(parts: Sequence[Corpus], gone: Iterable[int] = ()) -> Corpus:
         columns={column: StringArray.join([part.columns[column] for part in parts]) for column in COLUMNS},
         name_hashes=np.concatenate([part.name_hashes for part in parts]),
         vectors=np.concatenate([part.vectors for part in parts]),
+        text_digests=np.concatenate([part.text_digests for part in parts]),
         postings=_merge([part.postings for part in parts], first_tools.tolist()),
         split=_merge([part.split for part in parts], first_tools.tolist()),
     )
@@ -108,9 +113,16 @@ def _take(corpus: Corpus, rows: Numbers) -> Corpus:
         columns={column: strings.take(rows) for column, strings in corpus.columns.items()},
         name_hashes=corpus.name_hashes[rows],
         vectors=corpus.vectors[rows],
+        text_digests=corpus.text_digests[rows],
         postings=postings.renumber(corpus.postings, places),
         split=postings.renumber(corpus.split, places),
     )
+
+
+def _digest_texts(encoder: Encoder | None, documents: Sequence[ToolDocument]) -> Digests:
+    if not isinstance(encoder, StoredVectors):
+        return np.zeros((len(documents), DIGEST_BYTES), dtype=np.uint8)
+    return to_digests([text_to_encode(document) for document in documents])
 
 
 def _merge(parts: Sequence[Postings], first_tools: Sequence[int]) -> Postings:

@@ -9,6 +9,8 @@ from threading import Lock
 
 from catalog.search import generations
 from catalog.search.answers import answer
+from catalog.search.compiled import Compiled
+from catalog.search.encoders import fit_queries
 from catalog.search.errors import IndexDamaged
 from catalog.search.index import Speller
 from catalog.search.meaning import Encoder
@@ -16,6 +18,7 @@ from catalog.search.request import SearchOutcome, SearchRequest
 from catalog.search.suggestions import suggest
 
 _REMEMBERED_WORDS = 4096
+LEAST_SHARE_WITH_VECTORS = 0.95
 
 logger = logging.getLogger(__name__)
 
@@ -26,10 +29,19 @@ class OpenGeneration:
     def __init__(self, folder: Path, encoder: Encoder | None) -> None:
         generation, self.compiled = generations.open_current(folder)
         self.number = generation.number
-        same = encoder is not None and encoder.name == self.compiled.notes["encoder"]
-        self.encoder = encoder if same else None
+        self.encoder = _choose_encoder(self.compiled, encoder)
         # Not a method of ours: a circle would keep a replaced generation in memory until it is searched for.
         self.spell = lru_cache(maxsize=_REMEMBERED_WORDS)(partial(_spell, Speller(folder, generation)))
+
+
+def _choose_encoder(compiled: Compiled, encoder: Encoder | None) -> Encoder | None:
+    """None while the vectors are of another encoder, or many tools have none yet: they would be last."""
+    notes = compiled.notes
+    if encoder is None or encoder.name != notes["encoder"]:
+        return None
+    if notes["without_vector"] > (1 - LEAST_SHARE_WITH_VECTORS) * len(compiled):
+        return None
+    return fit_queries(encoder, compiled.vectors.shape[1]) if compiled.vectors.shape[1] else None
 
 
 def _spell(speller: Speller, word: str) -> tuple[str, ...]:

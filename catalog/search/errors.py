@@ -1,4 +1,6 @@
-"""Errors of the index. Each is an `Unavailable`: the caller rebuilds, or answers without the index."""
+"""Errors of the index, each an `Unavailable`: the caller rebuilds, or answers without the index. And that of
+encoders, without which words search alone.
+"""
 
 from catalog.domain.errors import Unavailable
 
@@ -19,3 +21,7 @@ class IndexBusy(Unavailable):
     """Another writer holds the index for longer than we wait."""
 
     title = "The search index is being written"
+
+
+class UnusableEncoder(Exception):
+    """An encoder that cannot be opened, or does not answer. The message says why, without secrets."""

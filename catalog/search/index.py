@@ -23,7 +23,7 @@ from whoosh.writing import SegmentWriter
 
 from catalog.search import generations, words
 from catalog.search.compiled import Compiled
-from catalog.search.compiling import compile_corpus
+from catalog.search.compiling import add_vectors, compile_corpus
 from catalog.search.corpus import Corpus, join_corpora, make_corpus
 from catalog.search.documents import ToolDocument
 from catalog.search.errors import IndexDamaged
@@ -31,6 +31,7 @@ from catalog.search.fields import FIELD_NAMES, field_texts, spoken_texts
 from catalog.search.generations import Generation
 from catalog.search.meaning import Encoder
 from catalog.search.postings import PostingList
+from catalog.search.stored_vectors import StoredVectors, to_hex
 
 _SPELLING = "spelling"
 _MAX_EDITS = 2
@@ -54,18 +55,28 @@ _DAMAGE = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class IndexState:
-    """The catalog's version that the live generation was made from, and its number of tools."""
+    """The catalog's version that the live generation was made from, its number of tools, and how many of them
+    have no vector of the encoder yet. `vectors_number` tells of which moment the vectors are.
+    """
 
     version: int
     documents: int
+    encoder: str = ""
+    without_vector: int = 0
+    vectors_number: int = 0
 
 
 def build(
-    folder: Path, documents: Iterable[ToolDocument], encoder: Encoder | None, *, version: int = 0
+    folder: Path,
+    documents: Iterable[ToolDocument],
+    encoder: Encoder | None,
+    *,
+    version: int = 0,
+    vectors_number: int = 0,
 ) -> int:
     """Build everything again beside the live index, then switch. Returns the generation's number.
 
-    `version` is the catalog's, stored with the generation.
+    `version` is the catalog's, `vectors_number` that of the vectors; both are stored with the generation.
     """
     with generations.writing(folder):
         number = generations.next_number(folder)
@@ -75,7 +86,8 @@ def build(
         for document in documents:
             writer.add_document(**_store_document(document))
         writer.commit(merge=False)
-        return _publish(folder, Generation(number, number), _compile_store(store, None, encoder), version)
+        compiled = _compile_store(store, None, encoder)
+        return _publish(folder, Generation(number, number), compiled, version, vectors_number)
 
 
 def update(
@@ -97,13 +109,47 @@ def update(
         _write_changes(store, changed, removed)
         number = generations.next_number(folder)
         updated = _compile_store(store, compiled, encoder)
-        return _publish(folder, Generation(number, current.store), updated, version)
+        kept = (
+            compiled.notes["vectors_number"] if updated.notes["encoder"] == compiled.notes["encoder"] else 0
+        )
+        return _publish(folder, Generation(number, current.store), updated, version, kept)
+
+
+def fill_vectors(folder: Path, stored: StoredVectors, *, vectors_number: int) -> int:
+    """Take over the vectors of tools that have none, without reading the store. Returns the generation's
+    number. Raises `IndexDamaged` when there is no index made with this encoder.
+    """
+    with generations.writing(folder):
+        current, compiled = generations.open_current(folder)
+        if compiled.notes["encoder"] != stored.name:
+            raise IndexDamaged(f"the index was made with the encoder {compiled.notes['encoder'] or 'none'}")
+        vectors = compiled.vectors
+        if vectors.shape[1] != stored.dimensions:
+            vectors = np.zeros((len(compiled), stored.dimensions), dtype=np.float32)
+        empty = np.flatnonzero(~vectors.any(axis=1))
+        filled = vectors.copy()
+        filled[empty] = stored.find(to_hex(compiled.text_digests[empty]))
+        number = generations.next_number(folder)
+        updated = add_vectors(compiled, filled, stored, compiled)
+        version = compiled.notes["version"]
+        return _publish(folder, Generation(number, current.store), updated, version, vectors_number)
 
 
 def read_index_state(folder: Path) -> IndexState:
     """Raises `IndexDamaged` when there is no valid generation."""
     _, compiled = generations.open_current(folder)
-    return IndexState(version=compiled.notes["version"], documents=len(compiled))
+    return state_of(compiled)
+
+
+def state_of(compiled: Compiled) -> IndexState:
+    notes = compiled.notes
+    return IndexState(
+        version=notes["version"],
+        documents=len(compiled),
+        encoder=notes["encoder"],
+        without_vector=notes["without_vector"],
+        vectors_number=notes["vectors_number"],
+    )
 
 
 class Speller:
@@ -145,8 +191,10 @@ class Speller:
         return self._words[letter]
 
 
-def _publish(folder: Path, generation: Generation, compiled: Compiled, version: int) -> int:
-    compiled.notes["version"] = version
+def _publish(
+    folder: Path, generation: Generation, compiled: Compiled, version: int, vectors_number: int
+) -> int:
+    compiled.notes.update(version=version, vectors_number=vectors_number)
     generations.publish(folder, generation, compiled)
     generations.sweep(folder, generation)
     return generation.number
@@ -211,16 +259,22 @@ def _fold_small_segments(writer: SegmentWriter, segments: list[Any]) -> list[Any
 
 def _compile_store(store: Path, base: Compiled | None, encoder: Encoder | None) -> Compiled:
     """Compile the store's content; segments already in `base` are reused."""
-    encoder_name = encoder.name if encoder else ""
-    usable = base if base and base.notes["encoder"] == encoder_name else None
+    usable = base if base and _has_vectors_of(base, encoder) else None
     try:
         reader = _open_store(store).reader()
         try:
-            return compile_corpus(_read_store(reader, usable, encoder), encoder)
+            return compile_corpus(_read_store(reader, usable, encoder), encoder, usable)
         finally:
             reader.close()
     except _DAMAGE as error:
         raise IndexDamaged(f"{store.name} cannot be read: {error}") from error
+
+
+def _has_vectors_of(base: Compiled, encoder: Encoder | None) -> bool:
+    """An encoder that cannot be asked says 0 dimensions until its first vectors are there."""
+    if encoder is None:
+        return not base.notes["encoder"]
+    return bool(base.notes["encoder"] == encoder.name and base.vectors.shape[1] == encoder.dimensions)
 
 
 def _read_store(reader: IndexReader, base: Compiled | None, encoder: Encoder | None) -> Corpus:

@@ -36,7 +36,7 @@ class Encoder(Protocol):
 
     @property
     def coarse_dimensions(self) -> int:
-        """How many of the first dimensions suffice to pick candidates."""
+        """How many of the first dimensions suffice to pick candidates; 0 where they must not be cut."""
 
     @property
     def is_sentence_encoder(self) -> bool:

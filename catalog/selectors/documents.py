@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from django.db.models import Max
+
 from catalog.models import Tool
 from catalog.models.tools import ToolQuerySet
 from catalog.search.documents import ToolDocument, make_document
@@ -17,6 +19,11 @@ def read_documents() -> Iterator[ToolDocument]:
 def searchable_tools() -> ToolQuerySet:
     """Includes hidden tools and tools of disabled servers; a search masks them."""
     return Tool.objects.filter(gone_at=None)
+
+
+def searched_version() -> int:
+    """The version of the last change to searched fields; settings that only affect decisions do not count."""
+    return Tool.objects.aggregate(last=Max("version"))["last"] or 0
 
 
 def documents_of(tools: ToolQuerySet) -> Iterator[ToolDocument]:

@@ -17,6 +17,8 @@ from catalog.process_memory import remember
 from catalog.search import generations
 from catalog.search.errors import IndexDamaged
 from catalog.selectors.decisions import count_behind
+from catalog.selectors.encoder import EncoderStatus, read_encoder_status
+from catalog.selectors.search import is_by_meaning
 
 WORKER_PART = "worker"
 WORKER_IS_LATE_AFTER = timedelta(seconds=20)
@@ -27,13 +29,15 @@ LOOK_AT_DISK_EVERY_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Each part is `ok` or says in words what is wrong with it."""
+    """Each part is `ok` or says in words what is wrong with it. `encoder` is None without a database."""
 
     database: str
     index: str
     worker: str
     decisions: str
     disk: str
+    encoder: EncoderStatus | None = None
+    is_by_meaning: bool = False
 
     @property
     def can_serve(self) -> bool:
@@ -44,18 +48,22 @@ class Health:
 
     @property
     def status(self) -> str:
-        """Decisions are behind for a moment after every edit, which is normal; only a late worker
-        is a fault.
+        """Decisions are behind for a moment after every edit, and vectors after a new tool, which is normal;
+        only a late worker is a fault. Where the encoder fails, words search alone.
         """
         if not self.can_serve:
             return "unavailable"
-        return "ok" if self.index == self.worker == self.disk == "ok" else "degraded"
+        is_well = self.index == self.worker == self.disk == "ok" and not (
+            self.encoder and self.encoder.problem
+        )
+        return "ok" if is_well else "degraded"
 
 
 def read_health() -> Health:
     try:
         heartbeat = Heartbeat.objects.filter(part=WORKER_PART).first()
         behind = count_behind()
+        encoder = read_encoder_status()
     except DatabaseError:
         return Health(
             database="cannot be reached",
@@ -70,6 +78,8 @@ def read_health() -> Health:
         worker=_judge_worker(heartbeat),
         decisions=f"{behind} {'policy' if behind == 1 else 'policies'} behind" if behind else "ok",
         disk=_disk.judge(settings.DATA_FOLDER),
+        encoder=encoder,
+        is_by_meaning=is_by_meaning(),
     )
 
 

@@ -16,8 +16,8 @@ from catalog.search.compiling import compile_documents
 from catalog.search.engine import SearchEngine
 from catalog.search.errors import IndexDamaged
 from catalog.search.request import SearchOutcome, SearchRequest, Visible
-from catalog.search.wordvectors import find_encoder
 from catalog.selectors.documents import read_documents
+from catalog.selectors.encoder import find_encoder
 
 FOUND_AT_MOST = 500
 REMEMBERED_POLICIES = 32
@@ -95,6 +95,14 @@ def run_search(request: SearchRequest) -> SearchOutcome:
 def search_index(request: SearchRequest) -> SearchOutcome:
     """Search the index alone, for callers that can do without. Raises IndexDamaged where it is missing."""
     return _open_engine(settings.INDEX_FOLDER).search(request)
+
+
+def is_by_meaning() -> bool:
+    """Whether this node's index has the vectors of the encoder in force; costs one `stat`."""
+    try:
+        return _open_engine(settings.INDEX_FOLDER).snapshot().encoder is not None
+    except IndexDamaged:
+        return False
 
 
 @lru_cache(maxsize=1)

@@ -1,17 +1,19 @@
-"""State derived from the catalog: the search index, every policy's decisions, what saved queries find."""
+"""State derived from the catalog: search index, vectors, policies' decisions, what saved queries find."""
 
-from catalog.services import decisions, reindex, saved_runs
+from catalog.services import decisions, encoding, reindex, saved_runs
 
 
 def request_all() -> None:
-    """Ask the workers to bring index and decisions up to date."""
+    """Ask the workers to bring index, vectors and decisions up to date."""
     reindex.request_update()
+    encoding.request_encoding()
     decisions.request_decisions()
 
 
 def request_if_behind() -> None:
     """Request whichever is behind."""
     reindex.request_if_behind()
+    encoding.request_if_behind()
     decisions.request_if_behind()
     saved_runs.request_if_behind()
 

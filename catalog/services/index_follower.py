@@ -1,7 +1,8 @@
 """Keeps this node's own search index up to date by polling the catalog's version.
 
-One row holds the catalog's version, so checking is cheap. An update costs about the same for one tool as for
-fifty: changes that follow each other soon are handled together.
+One row holds the catalog's version, and one the number of an encoder's vectors, so checking is cheap. An
+update costs about the same for one tool as for fifty: changes that follow each other soon are handled
+together.
 """
 
 import logging
@@ -14,6 +15,7 @@ from django.db import DatabaseError, connection
 from catalog.domain.errors import Unavailable
 from catalog.models import CatalogVersion
 from catalog.search import generations
+from catalog.selectors.encoder import read_vectors_number
 from catalog.services import reindex
 
 LOOK_EVERY_SECONDS = 0.1
@@ -27,17 +29,17 @@ logger = logging.getLogger(__name__)
 
 
 class Follower:
-    """Remembers the version of the catalog that the index has reached."""
+    """Remembers the versions of the catalog and of its vectors that the index has reached."""
 
     def __init__(self) -> None:
-        self._reached: int | None = None
+        self._reached: tuple[int, int] | None = None
 
     def catch_up(self) -> bool:
         """Update the index where the catalog changed or the index is gone. False when there was nothing to
         do.
         """
         # Read before the tools are: what is committed meanwhile is then read twice, and never missed.
-        version = CatalogVersion.current()
+        version = CatalogVersion.current(), read_vectors_number()
         is_there = generations.current_stamp(settings.INDEX_FOLDER) != NO_INDEX
         if version == self._reached and is_there:
             return False

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from threading import Lock
 
 from django.conf import settings
-from django.db.models import Max
 
 from catalog.models import Job, Tool
 from catalog.models.jobs import JobKind
 from catalog.process_memory import remember
 from catalog.search import generations, index
 from catalog.search.errors import IndexDamaged
-from catalog.search.wordvectors import find_encoder
-from catalog.selectors.documents import documents_of, read_documents, searchable_tools
+from catalog.search.index import IndexState
+from catalog.search.meaning import Encoder
+from catalog.search.stored_vectors import StoredVectors
+from catalog.selectors.documents import documents_of, read_documents, searchable_tools, searched_version
+from catalog.selectors.encoder import read_index_encoder
 from catalog.services import jobs
 
 # Past this many changed tools a build from scratch is quicker than an update.
@@ -77,19 +79,26 @@ def request_update() -> None:
 
 
 def request_if_behind() -> None:
-    """Request an update when the index is missing, damaged or older than the catalog."""
+    """Request an update when the index is missing, damaged or older than the catalog or its vectors."""
     if not settings.NODES_KEEP_OWN_INDEX and is_behind():
         jobs.ensure_job(kind=JobKind.UPDATE_INDEX)
 
 
 def is_behind() -> bool:
-    return _known_version() < _searched_version()
+    try:
+        state = index.read_index_state(settings.INDEX_FOLDER)
+    except IndexDamaged:
+        return True
+    if state.version < searched_version():
+        return True
+    encoder, number = read_index_encoder()
+    return state.encoder != _name_of(encoder) or _can_take_over(state, encoder, number)
 
 
 def read_index_lag() -> IndexLag | None:
     """How far this node's index is behind the catalog; None where there is no index."""
     known = _known_version()
-    return None if known == NO_INDEX else IndexLag(known, max(0, _searched_version() - known))
+    return None if known == NO_INDEX else IndexLag(known, max(0, searched_version() - known))
 
 
 def bring_up_to_date() -> None:
@@ -97,7 +106,11 @@ def bring_up_to_date() -> None:
     with _only_one():
         try:
             state = index.read_index_state(settings.INDEX_FOLDER)
+            if state.encoder != _name_of(read_index_encoder()[0]):
+                _build()
+                return
             _catch_up(state.version)
+            _take_over_vectors()
             if index.read_index_state(settings.INDEX_FOLDER).documents != searchable_tools().count():
                 _build()
         except IndexDamaged:
@@ -117,11 +130,6 @@ def _known_version() -> int:
         return NO_INDEX
 
 
-def _searched_version() -> int:
-    """The version of the last change to searched fields; settings that only affect decisions do not count."""
-    return Tool.objects.aggregate(last=Max("version"))["last"] or 0
-
-
 def _only_one() -> AbstractContextManager[None]:
     """A lock around reading the catalog and writing the index: a slow reader must not overwrite a newer
     index.
@@ -130,12 +138,30 @@ def _only_one() -> AbstractContextManager[None]:
 
 
 def _build() -> None:
-    version = _searched_version()
-    index.build(settings.INDEX_FOLDER, read_documents(), find_encoder(), version=version)
+    version = searched_version()
+    encoder, number = read_index_encoder()
+    index.build(settings.INDEX_FOLDER, read_documents(), encoder, version=version, vectors_number=number)
+
+
+def _take_over_vectors() -> None:
+    """Those of tools that were indexed before they were encoded."""
+    encoder, number = read_index_encoder()
+    if isinstance(encoder, StoredVectors):
+        state = index.read_index_state(settings.INDEX_FOLDER)
+        if _can_take_over(state, encoder, number):
+            index.fill_vectors(settings.INDEX_FOLDER, encoder, vectors_number=number)
+
+
+def _can_take_over(state: IndexState, encoder: Encoder | None, number: int) -> bool:
+    return isinstance(encoder, StoredVectors) and state.without_vector > 0 and state.vectors_number != number
+
+
+def _name_of(encoder: Encoder | None) -> str:
+    return encoder.name if encoder else ""
 
 
 def _catch_up(known: int) -> None:
-    version = _searched_version()
+    version = searched_version()
     touched = Tool.objects.filter(version__gt=known)
     if known == version:
         return
@@ -147,4 +173,4 @@ def _catch_up(known: int) -> None:
         return
     changed = list(documents_of(touched.filter(gone_at=None)))
     removed = list(touched.exclude(gone_at=None).values_list("pk", flat=True))
-    index.update(settings.INDEX_FOLDER, changed, removed, find_encoder(), version=version)
+    index.update(settings.INDEX_FOLDER, changed, removed, read_index_encoder()[0], version=version)

@@ -38,7 +38,7 @@ from catalog.models import (
 )
 from catalog.models.changes import Subject
 from catalog.models.tools import ToolQuerySet
-from catalog.services import jobs
+from catalog.services import jobs, vector_retention
 from catalog.services.batches import batches
 from catalog.services.catalog_lock import lock_catalog
 
@@ -66,6 +66,7 @@ def prune(*, now: datetime) -> None:
     """Delete everything that is older than it is kept."""
     jobs.prune_jobs(before=now - KEEP_JOBS)
     OAuthAttempt.objects.filter(expires_at__lt=now).delete()
+    vector_retention.prune(now=now)
     for server_id in Server.objects.order_by("pk").values_list("pk", flat=True):
         prune_server(server_id=server_id, now=now)
 

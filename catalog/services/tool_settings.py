@@ -8,7 +8,7 @@ from catalog.domain.choices import Loading, ReadOnly
 from catalog.domain.errors import InvalidInput
 from catalog.models import Change, Tool
 from catalog.models.changes import Subject
-from catalog.services import changes, decisions, edits, reindex
+from catalog.services import changes, decisions, edits, encoding, reindex
 from catalog.services.catalog_lock import lock_catalog
 from catalog.services.tags import clean_tags, set_tags, tags_of
 from catalog.services.tools import mark_changed, mark_facts_changed
@@ -76,6 +76,7 @@ def _tell_followers(tool: Tool, differing: set[str]) -> None:
     if "keywords" in differing:
         mark_changed([tool.pk])
         reindex.request_update()
+        encoding.request_encoding()
     else:
         mark_facts_changed(Tool.objects.filter(pk=tool.pk))
     decisions.request_decisions()

@@ -38,6 +38,12 @@ BAD_SETTINGS = [
     ("SECRET_KEY_FALLBACKS", f"{GOOD_SECRET},"),
     ("TOOLSEARCH_ENCRYPTION_KEY", "canary"),
     ("ALLOWED_HOSTS", "https://tools.example.com/"),
+    ("TOOLSEARCH_ENCODER", "wrods"),
+    ("TOOLSEARCH_ENCODER", "onnx:"),
+    ("TOOLSEARCH_ENCODER", "onnx:/nowhere/at/all"),
+    ("TOOLSEARCH_ENCODER", "https:///v1/embeddings"),
+    ("TOOLSEARCH_ENCODER", "https://me:canary@vectors.example.com/v1"),
+    ("TOOLSEARCH_ENCODER_KEY", "canary\nnext line"),
     ("TOOLSEARCH_DATA", "~nosuchuser/x"),
     ("TOOLSEARCH_STDIO", "npx,,uvx"),
     ("TOOLSEARCH_REFERENCES", "A,,B"),
@@ -116,6 +122,45 @@ class TestGoodSettings:
         }
         found = read_environment({**data, **addresses}).secrets
         assert set(found) == {"d@b", "br%2Foker", "br/oker", addresses["SECRET_KEY"]}
+
+    @pytest.mark.parametrize(
+        ("given", "value"),
+        [
+            ({}, "words"),
+            ({"TOOLSEARCH_ENCODER": " None "}, "none"),
+            (
+                {"TOOLSEARCH_ENCODER": "https://vectors.example.com/v1/"},
+                "https://vectors.example.com/v1/embeddings",
+            ),
+            ({"TOOLSEARCH_ENCODER": "http://127.0.0.1:8080/embeddings"}, "http://127.0.0.1:8080/embeddings"),
+        ],
+    )
+    def test_encoder_is_words_none_or_an_endpoint(
+        self, data: dict[str, str], given: dict[str, str], value: str
+    ) -> None:
+        named = {"TOOLSEARCH_ENCODER_MODEL": "tiny-1", "TOOLSEARCH_ENCODER_KEY": "canary-key"}
+        environment = read_environment({**data, **named, **given})
+        assert (environment.encoder.value, environment.encoder.model) == (value, "tiny-1")
+        assert "canary-key" in environment.secrets
+        assert "canary" not in repr(environment.encoder)
+
+    def test_encoder_s_prefixes_keep_their_spaces_and_may_be_empty(self, data: dict[str, str]) -> None:
+        prefixes = {"TOOLSEARCH_ENCODER_QUERY_PREFIX": "query: ", "TOOLSEARCH_ENCODER_TEXT_PREFIX": ""}
+        encoder = read_environment({**data, **prefixes}).encoder
+        assert (encoder.query_prefix, encoder.text_prefix) == ("query: ", "")
+        assert read_environment(data).encoder.query_prefix is None
+
+    def test_encoder_s_folder_has_its_files(self, data: dict[str, str], tmp_path: Path) -> None:
+        given = {**data, "TOOLSEARCH_ENCODER": f"onnx:{tmp_path}"}
+        for name in ("model.onnx", "tokenizer.json"):
+            with pytest.raises(BadSetting, match=f"TOOLSEARCH_ENCODER: .* has no {name}"):
+                read_environment(given)
+            (tmp_path / name).write_text("")
+        assert read_environment(given).encoder.value == f"onnx:{tmp_path}"
+
+    def test_endpoint_needs_a_model(self, data: dict[str, str]) -> None:
+        with pytest.raises(BadSetting, match="TOOLSEARCH_ENCODER_MODEL: is missing"):
+            read_environment({**data, "TOOLSEARCH_ENCODER": "https://vectors.example.com/v1"})
 
     def test_nothing_set_is_embedded(self, data: dict[str, str]) -> None:
         environment = read_environment(data)

@@ -10,10 +10,11 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from catalog.access.callers import ADMIN_KEY, read_bearer
 from catalog.domain.errors import ToolSearchError
+from catalog.selectors.encoder import EncoderStatus, read_encoder_status
 from catalog.services import reindex
 from sessions.selectors.gateway_load import GatewayLoad, read_gateway_load
 from toolsearch_site.api.mount import on_engine_error
@@ -125,6 +126,7 @@ class DeploymentCollector:
     def collect(self) -> Iterator[Metric]:
         try:
             system, lag, load = read_system(), reindex.read_index_lag(), read_gateway_load(timezone.now())
+            encoder = read_encoder_status()
         except DatabaseError:
             yield _gauge("database_up", "Whether the database answers.", 0)
             return
@@ -137,6 +139,7 @@ class DeploymentCollector:
         )
         yield from _describe(system)
         yield from _describe_gateway(load)
+        yield from _describe_encoder(encoder)
 
 
 def _describe(system: System) -> Iterator[Metric]:
@@ -164,6 +167,18 @@ def _describe_gateway(load: GatewayLoad) -> Iterator[Metric]:
     yield _gauge("gateway_open_leases", "Their connections to servers.", load.leases)
     yield _gauge("gateway_open_streams", "Their open streams to clients.", load.streams)
     yield _gauge("gateway_open_calls", "Calls under way in them.", load.calls)
+
+
+def _describe_encoder(encoder: EncoderStatus) -> Iterator[Metric]:
+    yield _gauge("vectors_missing", "Tools without a vector of the encoder in force.", encoder.missing)
+    yield _gauge(
+        "encoder_failing", "Whether the encoder cannot be used at the moment.", bool(encoder.problem)
+    )
+    failures = CounterMetricFamily(
+        "toolsearch_encoder_endpoint_failures", "Queries that the encoder's endpoint failed, on this node."
+    )
+    failures.add_metric([], encoder.failures)
+    yield failures
 
 
 def _gauge(name: str, meaning: str, value: float) -> Metric:

@@ -3,15 +3,22 @@
 import json
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from catalog.domain.encoder_setting import NONE, EncoderSetting, is_encoder_value
 from catalog.domain.errors import InvalidInput
 from catalog.search import evaluation
+from catalog.search.compiling import compile_documents
+from catalog.search.endpoint_encoder import EndpointEncoder
+from catalog.search.errors import UnusableEncoder
+from catalog.search.meaning import Encoder
 from catalog.search.ranking import RANKERS
-from catalog.search.wordvectors import find_encoder
+from catalog.selectors.encoder import open_named
 
 Row = dict[str, Any]
 
@@ -23,36 +30,76 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dirs", metavar="DIR", nargs="*")
         parser.add_argument("--ranker", metavar="NAME", nargs="+", action="extend", default=[])
+        parser.add_argument(
+            "--encoder",
+            metavar="VALUE",
+            nargs="+",
+            action="extend",
+            default=[],
+            help="values of TOOLSEARCH_ENCODER to compare; unless given, that of the environment",
+        )
         parser.add_argument("--json", action="store_true", help="write JSON instead of a table")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         try:
-            folders, rankers = _tell_apart(options["dirs"], options["ranker"])
-            rows = list(_evaluate_all(folders, rankers))
+            dirs, rankers, values = _tell_apart(options["dirs"], options["ranker"], options["encoder"])
+            rows = [
+                row
+                for setting in _read_settings(values)
+                for row in _evaluate_all(dirs, rankers, setting, open_named(setting))
+            ]
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}") from error
-        except InvalidInput as error:
+        except (InvalidInput, UnusableEncoder) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(json.dumps(rows, indent=2) if options["json"] else _write_table(rows))
 
 
-def _tell_apart(dirs: Sequence[str], named: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Splits folders from rankers, since the two lists may be given in either order."""
-    rankers = [name for name in named if name in RANKERS]
-    folders = [Path(name) for name in (*dirs, *(name for name in named if name not in RANKERS))]
+def _tell_apart(
+    dirs: Sequence[str], rankers: Sequence[str], encoders: Sequence[str]
+) -> tuple[list[Path], list[str], list[str]]:
+    """Splits folders from rankers and encoders, since the lists may be given in any order."""
+    named = [name for name in rankers if name in RANKERS]
+    values = [value for value in encoders if is_encoder_value(value)]
+    others = [name for name in (*rankers, *encoders) if name not in RANKERS and not is_encoder_value(name)]
+    folders = [Path(name) for name in (*dirs, *others)]
     if not folders:
         raise CommandError("name at least one folder with tools.jsonl and queries.jsonl")
-    return folders, rankers or list(RANKERS)
+    return folders, named or list(RANKERS), values
 
 
-def _evaluate_all(folders: Sequence[Path], rankers: Sequence[str]) -> Iterator[Row]:
-    encoder = find_encoder()
+def _read_settings(values: Sequence[str]) -> list[EncoderSetting]:
+    """Model, key and prefixes are those of the environment."""
+    in_force: EncoderSetting = settings.ENCODER
+    return [replace(in_force, value=value) for value in dict.fromkeys(values)] or [in_force]
+
+
+def _evaluate_all(
+    folders: Sequence[Path], rankers: Sequence[str], setting: EncoderSetting, encoder: Encoder | None
+) -> Iterator[Row]:
+    name = setting.value if encoder else NONE
     for folder in folders:
         quality_set = evaluation.load_set(folder)
+        compiled = compile_documents(quality_set.documents, encoder)
         counts = {"tools": len(quality_set.documents), "queries": len(quality_set.questions)}
         for ranker in dict.fromkeys(rankers):
-            quality = evaluation.evaluate(quality_set, ranker, encoder)
-            yield {"set": quality_set.name, "ranker": ranker, **counts, **quality.to_mapping()}
+            search = evaluation.make_searcher(compiled, ranker, encoder)
+            quality = evaluation.measure_quality(quality_set.questions, search)
+            _refuse_failures(encoder)
+            yield {
+                "set": quality_set.name,
+                "ranker": ranker,
+                "encoder": name,
+                **counts,
+                **quality.to_mapping(),
+            }
+
+
+def _refuse_failures(encoder: Encoder | None) -> None:
+    """Queries that an endpoint failed were ranked by their words alone: that is not what was asked for."""
+    failure = encoder.rest.read() if isinstance(encoder, EndpointEncoder) else None
+    if failure is not None and failure.count:
+        raise UnusableEncoder(f"queries were not encoded: {failure.problem}")
 
 
 def _write_table(rows: Sequence[Row]) -> str:

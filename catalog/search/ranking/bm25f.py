@@ -14,7 +14,7 @@ import numpy as np
 
 from catalog.search import words
 from catalog.search.compiled import K1, Compiled
-from catalog.search.meaning import Vectors, shorten
+from catalog.search.meaning import Vectors
 from catalog.search.ranking.base import Ranking, Task
 from catalog.search.request import ScorePart
 from catalog.search.term_lookup import RowNumbers, Scores
@@ -31,7 +31,6 @@ _LEAST_ALONE, _LEAST_SHARE_ALONE = np.float32(0.014), np.float32(0.2)
 # them. Where that leaves few tools, their vectors alone are read.
 _MOST_BY_MEANING = float(_MEANING_WEIGHT * (1 - _MIN_SIMILARITY)) + 0.001
 _FEW = 256
-_SLACK = 0.07  # what short vectors may misjudge: a tool this far below the best is judged still
 _NEVER, _LEAST = -1.0, -0.5
 _TINY = float(np.finfo(np.float32).tiny)
 _FOLDS = 8
@@ -144,11 +143,12 @@ def _pick_candidates(task: Task, wanted: Vectors, by_words: Scores) -> RowNumber
         if len(rows) <= _FEW:
             return rows
     vectors = task.compiled.coarse_vectors
-    coarse = vectors @ (shorten(wanted, vectors.shape[1])[0] * _MEANING_WEIGHT)
+    coarse = vectors @ (task.compiled.shorten_query(wanted[0]) * _MEANING_WEIGHT)
     coarse += by_words
     if task.allowed is not None:
         coarse[~task.allowed] = _NEVER
-    picked = coarse >= max(_find_bar(coarse, task.count) - _SLACK, _LEAST)
+    slack = float(_MEANING_WEIGHT) * task.compiled.coarse_slack
+    picked = coarse >= max(_find_bar(coarse, task.count) - slack, _LEAST)
     # Those best by words are judged too, however far their meaning seems: words rule where they match.
     picked |= by_words >= max(words_bar, _TINY)
     return np.flatnonzero(picked)

@@ -18,7 +18,7 @@ from catalog.domain.backup_file import BackupReader, BackupRow, Header, TableLin
 from catalog.domain.errors import Conflict, InvalidInput
 from catalog.models import OAuthClient, Server
 from catalog.sealing import SealBroken
-from catalog.services import connections, decisions, oauth_rows, reindex
+from catalog.services import connections, decisions, encoding, oauth_rows, reindex
 from catalog.services.backup import tables
 
 logger = logging.getLogger(__name__)
@@ -53,6 +53,7 @@ def restore_backup(*, file: Path, actor: actors.Actor) -> RestoredBackup:
             raise InvalidInput.at(str(file), "is damaged: a row does not fit its table") from None
     process_memory.reset()
     decisions.bring_up_to_date()
+    encoding.look_again()
     reindex.rebuild()
     logger.info("%s restored %s rows of the backup made at %s", actor.label, rows, backup.header.made_at)
     return RestoredBackup(

@@ -19,9 +19,11 @@ from django.utils.duration import duration_iso_string
 # Migrations create these rows with ids of their own: other tables refer to them by natural key.
 NATURAL_KEYS = (ContentType, Permission)
 # Heartbeats and leases of programs that are gone, sign-ins that shall not be restored (a refresh token from a
-# backup would end the grant that it belongs to), and results that are kept for some minutes.
+# backup would end the grant that it belongs to), results that are kept for some minutes, and vectors, which
+# are made again.
 EPHEMERAL = frozenset(
     {"sessions.session", "catalog.heartbeat", "catalog.oauthgrant", "catalog.oauthattempt"}
+    | {"catalog.encoderstate", "catalog.toolvector"}
     | {"toolsearch_site.lease", "toolsearch_site.node", "toolsearch_site.signincount"}
     | {f"agent_sessions.{name}" for name in ("keptresult", "gatewayprocess", "openlease", "upstreamstate")}
 )

@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-KEYS = ["set", "ranker", "tools", "queries", "R@1", "R@3", "R@5", "R@8", "MRR", "nDCG@10"]
+from tests.harness.nodes import find_free_port
+from tests.harness.tiny_encoder import make_encoder
+
+KEYS = ["set", "ranker", "encoder", "tools", "queries", "R@1", "R@3", "R@5", "R@8", "MRR", "nDCG@10"]
 
 
 @pytest.fixture
@@ -34,7 +37,9 @@ def test_json_has_one_object_for_each_set_and_ranker(
     rows: list[dict[str, Any]] = json.loads(run(capsys, folder, folder, "--json"))
     assert [list(row) for row in rows] == [KEYS] * 6
     assert [row["ranker"] for row in rows] == ["bm25f", "keyword", "overlap"] * 2
-    assert rows[0] | {"R@3": 1} == dict(zip(KEYS, ["fruit", "bm25f", 2, 1, 1, 1, 1, 1, 1, 1], strict=True))
+    assert rows[0] | {"R@3": 1} == dict(
+        zip(KEYS, ["fruit", "bm25f", "words", 2, 1, 1, 1, 1, 1, 1, 1], strict=True)
+    )
 
 
 def test_named_rankers_only(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
@@ -62,3 +67,20 @@ def test_a_bad_line_is_named(folder: Path) -> None:
 def test_an_unknown_ranker_is_refused(folder: Path) -> None:
     with pytest.raises(CommandError, match="best"):
         call_command("evaluate", str(folder), "--ranker", "best")
+
+
+def test_encoders_are_compared(capsys: pytest.CaptureFixture[str], folder: Path, tmp_path: Path) -> None:
+    tiny = f"onnx:{make_encoder(tmp_path / 'tiny')}"
+    arguments = ("--ranker", "bm25f", "--encoder", "none", tiny, folder, "--json")
+    rows = json.loads(run(capsys, *arguments))
+    assert [row["encoder"] for row in rows] == ["none", tiny]
+
+
+def test_an_encoder_that_cannot_be_opened_is_named(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"empty has no model\.onnx"):
+        call_command("evaluate", str(folder), "--encoder", f"onnx:{tmp_path / 'empty'}")
+
+
+def test_an_endpoint_that_does_not_answer_is_no_result(folder: Path) -> None:
+    with pytest.raises(CommandError, match=r"127\.0\.0\.1: it cannot be reached"):
+        call_command("evaluate", str(folder), "--encoder", f"http://127.0.0.1:{find_free_port()}/embeddings")

@@ -23,13 +23,19 @@ class TestHealth:
         tasks.sweep_jobs()
         answer = client.get(URL)
         assert answer.status_code == 200
-        assert set(answer.json()) == {"status", "database", "index", "worker", "decisions", "disk"}
-        assert set(answer.json().values()) == {"ok"}
+        parts = answer.json()
+        encoder = parts.pop("encoder")
+        assert set(parts) == {"status", "database", "index", "worker", "decisions", "disk"}
+        assert set(parts.values()) == {"ok"}
+        assert (encoder["kind"], encoder["state"], encoder["in_force"]) == ("words", "ok", True)
+        assert not encoder["queries_leave"]
 
     def test_new_instance_serves_but_is_degraded(self, client: Client) -> None:
         answer = client.get(URL)
         assert answer.status_code == 200
-        assert answer.json() == {
+        parts = answer.json()
+        assert parts.pop("encoder")["in_force"] is False
+        assert parts == {
             "status": "degraded",
             "database": "ok",
             "index": "missing",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -14,10 +15,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from catalog.access.actors import SYSTEM
 from catalog.access.roles import Role
-from catalog.models import CatalogVersion, Job, Scope
+from catalog.domain.encoder_setting import EncoderSetting
+from catalog.models import CatalogVersion, EncoderState, Job, Scope
 from catalog.models.jobs import JobKind, JobState
+from catalog.selectors.encoder import find_encoder
 from catalog.services import jobs, keys, reindex
 from sessions.models import GatewayProcess, OpenLease
+from tests.harness.encoders import encoder_in_force
+from tests.harness.nodes import find_free_port
 from tests.harness.pages import HTMX, broken_rules, signed_in, text_of, visible_text
 from tests.harness.rows import make_run, make_server, make_tool
 from toolsearch_site.cluster import heartbeat, leases
@@ -204,6 +209,21 @@ class TestMetrics:
             "toolsearch_requests_total|search|POST|200": 1,
             "toolsearch_requests_total|console|GET|200": 1,
         }
+
+    def test_tell_how_far_vectors_are_and_what_their_endpoint_failed(
+        self, client: Client, tmp_path: Path
+    ) -> None:
+        words = self.read(client)
+        assert (words["toolsearch_vectors_missing"], words["toolsearch_encoder_failing"]) == (0, 0)
+        away = EncoderSetting(f"http://127.0.0.1:{find_free_port()}/embeddings", model="tiny-1")
+        with encoder_in_force(away, tmp_path / "rest.json"):
+            encoder = find_encoder()
+            assert encoder is not None
+            EncoderState.objects.create(name=encoder.name, done=1, total=4, used_at=timezone.now())
+            assert encoder.encode_query("kite") is None
+            told = self.read(client)
+        names = ("vectors_missing", "encoder_failing", "encoder_endpoint_failures_total")
+        assert [told[f"toolsearch_{name}"] for name in names] == [3, 1, 1]
 
     def test_tell_lags_and_queues(self, client: Client) -> None:
         make_tool()

@@ -31,6 +31,7 @@ ACCEPTED = {
     "catalog.0006_add_saved_queries: AddConstraint change change_subject_is_known": WIDER,
     "catalog.0006_add_saved_queries: AddConstraint job job_kind_is_known": WIDER,
     "catalog.0017_add_connection_tests: AddConstraint job job_kind_is_known": WIDER,
+    "catalog.0022_allow_encoding_jobs: AddCheckOnline job job_kind_is_known": WIDER,
     "catalog.0007_add_approvals: AddConstraint tool tool_approval_is_known": NEW_COLUMNS,
     "catalog.0007_add_approvals: AddConstraint tool tool_approved_has_a_time": NEW_COLUMNS,
     "catalog.0007_add_approvals: RunPython stands beside other operations": BEFORE_THE_RULE,
@@ -54,7 +55,7 @@ ACCEPTED = {
     "catalog.0020_add_oauth: oauthattempt.user points at auth.user": DELETES,
     "catalog.0020_add_oauth: oauthclient.server points at catalog.server": DELETES,
     "catalog.0020_add_oauth: oauthgrant.server points at catalog.server": DELETES,
-    "catalog.0023_check_meaning_floor: AddCheckOnline policy policy_meaning_floor_is_in_range": NEW_COLUMNS,
+    "catalog.0024_check_meaning_floor: AddCheckOnline policy policy_meaning_floor_is_in_range": NEW_COLUMNS,
     "agent_sessions.0009_add_gateway: openlease.server points at catalog.server": DELETES,
     "agent_sessions.0009_add_gateway: upstreamstate.server points at catalog.server": DELETES,
 }

@@ -20,6 +20,7 @@ OF_ARGUMENTS_ALONE = {
     "catalog/search/words.py:_remembered_runs",
     "catalog/search/words.py:_remembered_terms",
     "catalog/search/wordvectors.py:find_encoder",
+    "catalog/selectors/encoder.py:_open",
     "catalog/services/call_targets.py:_write_statement",
     "catalog/upstream/guard.py:_tls_context",
     "catalog/upstream/schema_check.py:_checker",

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     atomic = False
 
     dependencies = [
-        ('catalog', '0022_add_meaning_floor'),
+        ('catalog', '0023_add_meaning_floor'),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('catalog', '0020_add_oauth'),
+        ('catalog', '0022_allow_encoding_jobs'),
     ]
 
     operations = [

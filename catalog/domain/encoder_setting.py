@@ -1,0 +1,34 @@
+"""Which encoder turns texts into vectors: the values of `TOOLSEARCH_ENCODER`."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+WORDS, NONE, ONNX = "words", "none", "onnx:"
+ADDRESSES = ("http://", "https://")
+MODEL, TOKENIZER = "model.onnx", "tokenizer.json"
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderSetting:
+    """`value` is `words`, `none`, `onnx:` with a folder, or an endpoint's address. A prefix that is None is
+    the encoder's own.
+    """
+
+    value: str = WORDS
+    model: str = ""
+    key: str = field(default="", repr=False)
+    query_prefix: str | None = None
+    text_prefix: str | None = None
+
+    @property
+    def is_endpoint(self) -> bool:
+        return self.value.startswith(ADDRESSES)
+
+
+def is_encoder_value(text: str) -> bool:
+    return text in {WORDS, NONE} or text.startswith((ONNX, *ADDRESSES))
+
+
+def find_missing(folder: Path) -> str:
+    """The first file that an encoder's folder needs and lacks; empty where it has all."""
+    return next((name for name in (MODEL, TOKENIZER) if not (folder / name).is_file()), "")

@@ -1,0 +1,106 @@
+"""HTTP to an OpenAI-compatible `/embeddings` endpoint, which the operator's own setting names.
+
+So it may be at a private or loopback address, unlike a server that somebody adds. Redirects are not followed,
+proxies of the environment are not used, and an answer is limited in bytes and in time.
+"""
+
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TookTooLong
+from threading import Lock
+
+import httpx2
+
+from catalog.domain.embeddings import EndpointFailure, read_answer, write_request
+from catalog.upstream.guard import shared_tls_context
+
+USER_AGENT = "toolsearch"
+MOST_BYTES = 32_000_000
+# Threads that ask for queries: one that hangs in a look-up of the host's name leaves the others free.
+_ASKING = 8
+# A kept connection saves the greeting, which alone may take the time that a query has.
+_CONNECTIONS = httpx2.Limits(max_connections=16, max_keepalive_connections=8, keepalive_expiry=50.0)
+
+
+class EmbeddingsClient:
+    """One endpoint. Thread-safe; makes its connections and threads at the first request."""
+
+    def __init__(self, address: str, model: str, key: str) -> None:
+        self._address, self._model = address, model
+        self._headers = {
+            "User-Agent": USER_AGENT,
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+        }
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._lock = Lock()
+        self._client: httpx2.Client | None = None
+        self._pool: ThreadPoolExecutor | None = None
+
+    def embed(self, texts: Sequence[str], within_seconds: float) -> list[list[float]]:
+        """Raises `EndpointFailure`, at the latest about when the time is over: the look-up of the host's name
+        counts as well.
+        """
+        asked = self._start(texts, within_seconds)
+        try:
+            return asked.result(timeout=within_seconds)
+        except TookTooLong:
+            asked.cancel()
+            raise EndpointFailure(f"it did not answer within {within_seconds:g} s") from None
+
+    def _start(self, texts: Sequence[str], within_seconds: float) -> "Future[list[list[float]]]":
+        with self._lock:
+            if self._client is None:
+                self._client = httpx2.Client(
+                    verify=shared_tls_context(), trust_env=False, follow_redirects=False, limits=_CONNECTIONS
+                )
+                weakref.finalize(self, self._client.close)
+            self._pool = self._pool or ThreadPoolExecutor(_ASKING, thread_name_prefix="embeddings")
+        ends_at = time.monotonic() + within_seconds
+        return self._pool.submit(self._ask, self._client, texts, ends_at)
+
+    def _ask(self, client: httpx2.Client, texts: Sequence[str], ends_at: float) -> list[list[float]]:
+        seconds = ends_at - time.monotonic()
+        if seconds <= 0:
+            raise EndpointFailure("it has too many requests before this one")
+        request = client.build_request(
+            "POST",
+            self._address,
+            json=write_request(texts, self._model),
+            headers=self._headers,
+            timeout=httpx2.Timeout(seconds),
+        )
+        try:
+            response = client.send(request, stream=True)
+            try:
+                _refuse_other_than_success(response)
+                body = b"".join(_read_within(response, ends_at))
+            finally:
+                response.close()
+        except httpx2.TimeoutException:
+            raise EndpointFailure("it did not answer in time") from None
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            raise EndpointFailure(f"it cannot be reached ({type(error).__name__})") from None
+        return read_answer(body, len(texts))
+
+
+def _refuse_other_than_success(response: httpx2.Response) -> None:
+    if response.status_code != 200:
+        raise EndpointFailure(f"it answers with HTTP status {response.status_code}")
+    if response.headers.get("content-encoding", "identity") != "identity":
+        # What a compressed answer grows to cannot be counted as it comes in.
+        raise EndpointFailure("it compresses its answers although asked not to")
+
+
+def _read_within(response: httpx2.Response, ends_at: float) -> Iterator[bytes]:
+    received = 0
+    for chunk in response.iter_raw():
+        received += len(chunk)
+        if received > MOST_BYTES:
+            raise EndpointFailure(f"it sent more than {MOST_BYTES // 1_000_000} MB")
+        if time.monotonic() > ends_at:
+            raise EndpointFailure("it did not answer in time")
+        yield chunk
