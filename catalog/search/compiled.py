@@ -20,6 +20,7 @@ from catalog.search.arrays import Arrays, Mask
 from catalog.search.corpus import COLUMNS, Corpus
 from catalog.search.errors import IndexDamaged
 from catalog.search.fields import FIELDS, QUALIFIED_NAME
+from catalog.search.meaning import shorten
 from catalog.search.name_lookup import NameLookup
 from catalog.search.postings import Packed, Postings
 from catalog.search.request import Visible
@@ -27,7 +28,7 @@ from catalog.search.string_array import StringArray
 from catalog.search.substring_lookup import SubstringLookup, TermPlaces
 from catalog.search.term_lookup import RowNumbers, TermLookup, TermPostings, inverse_document_frequency
 
-COMPILED_FORMAT = 3
+COMPILED_FORMAT = 4
 K1 = 0.9  # how soon a repeated word stops counting
 
 _REMEMBERED_TERMS = 256
@@ -77,6 +78,10 @@ class Compiled:
     @cached_property
     def coarse_vectors(self) -> NDArray[np.float32]:
         return self.arrays["coarse_vectors"]
+
+    def shorten_query(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """A query's vector as `coarse_vectors` are."""
+        return shorten(vector[np.newaxis], self.coarse_vectors.shape[1])[0]
 
     @cached_property
     def qualified_name_of(self) -> Callable[[int], str]:

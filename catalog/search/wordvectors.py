@@ -16,13 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.domain.limits import REMEMBERED_WORDS
-from catalog.search import words
+from catalog.search import scripts, words
 from catalog.search.meaning import Encoder, QueryMeaning, Vectors, shorten
 
 _PACKAGE = "wordllama"
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 _TENSOR = "embedding.weight"
+_SCRIPTS = frozenset({"LATIN"})
+_LEAST_PIECES, _LETTERS_A_PIECE = 3, 3
 _REMEMBERED_VECTORS = 1 << 12  # a kilobyte each
 
 
@@ -54,7 +56,14 @@ class WordVectors:
     def encode_query(self, text: str) -> QueryMeaning:
         """The words of queries come again, so they are remembered; those of tools would drive them out."""
         total = self._add_words(*(word.typed.lower() for word in words.split_words(text)))
-        return QueryMeaning(shorten(total[np.newaxis], self.dimensions)[0], known=1.0)
+        known = scripts.measure_known(text, self._is_known)
+        return QueryMeaning(shorten(total[np.newaxis], self.dimensions)[0], known)
+
+    def _is_known(self, word: str) -> bool:
+        """What it was not taught falls to small pieces, and what is not Latin it was hardly taught."""
+        pieces = self._pieces_of(word.lower()) if words.is_remembered(word) else self._find_pieces(word)
+        most = max(_LEAST_PIECES, 1 + len(word) // _LETTERS_A_PIECE)
+        return len(pieces) <= most and scripts.is_written_in(word, _SCRIPTS)
 
     def _add_words(self, *found: str) -> NDArray[np.float32]:
         total = np.zeros(self.dimensions, dtype=np.float32)

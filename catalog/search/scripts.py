@@ -1,0 +1,62 @@
+"""Which scripts an encoder's vocabulary knows, and how much of a query that is.
+
+A vocabulary may hold single letters of a script that its encoder was never taught: so only pieces of several
+letters count. Chinese characters are words by themselves, but an encoder that knows them has thousands.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from catalog.search import words
+
+_MANY_PIECES, _LARGE_SHARE = 500, 0.05  # the latter for small vocabularies
+_HAN, _MANY_CHARACTERS = "CJK", 3_000
+
+
+@lru_cache(maxsize=1 << 14)
+def script_of(letter: str) -> str:
+    """The first word of the character's name, as `LATIN`; empty for what is no letter."""
+    return unicodedata.name(letter, "").split(" ")[0].split("-")[0] if letter.isalpha() else ""
+
+
+def find_known_scripts(pieces: Iterable[str]) -> frozenset[str]:
+    longer: Counter[str] = Counter()
+    single: Counter[str] = Counter()
+    for piece in pieces:
+        found = [script for script in map(script_of, piece) if script]
+        if found and found[0] == found[-1]:
+            (longer if len(found) > 1 else single)[found[0]] += 1
+    many = min(_MANY_PIECES, _LARGE_SHARE * longer.total())
+    known = {script for script, count in longer.items() if count >= many}
+    return frozenset(known | {_HAN} if single[_HAN] >= _MANY_CHARACTERS else known)
+
+
+def write_as_text(pieces: Iterable[str]) -> list[str]:
+    """Pieces of a vocabulary that writes bytes as letters (GPT-2's way), as the text they stand for."""
+    decode = _letters_to_bytes().get
+    return [bytes(decode(letter, 32) for letter in piece).decode(errors="ignore") for piece in pieces]
+
+
+def measure_known(text: str, is_known: Callable[[str], bool]) -> float:
+    """The share of a query's significant words that are known. A text without spaces counts as one word for
+    each pair of its characters; what has no letters does not count.
+    """
+    known = total = 0
+    for word in words.significant_words(text):
+        if script_of(word.typed[0]) or any(map(script_of, word.typed)):
+            weight = sum(len(part.terms) for part in word.parts)
+            total += weight
+            known += weight if is_known(word.typed) else 0
+    return known / total if total else 1.0
+
+
+def is_written_in(word: str, scripts: frozenset[str]) -> bool:
+    return all(script in scripts for script in map(script_of, word) if script)
+
+
+def _letters_to_bytes() -> dict[str, int]:
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + at): byte for at, byte in enumerate(others)}
