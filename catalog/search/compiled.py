@@ -81,7 +81,8 @@ class Compiled:
 
     def shorten_query(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """A query's vector as `coarse_vectors` are."""
-        return shorten(vector[np.newaxis], self.coarse_vectors.shape[1])[0]
+        short: NDArray[np.float32] = shorten(vector[np.newaxis], self.coarse_vectors.shape[1])[0]
+        return short
 
     @cached_property
     def qualified_name_of(self) -> Callable[[int], str]:

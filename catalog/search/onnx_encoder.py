@@ -71,8 +71,9 @@ class OnnxEncoder:
     def _is_known(self, word: str) -> bool:
         if not scripts.is_written_in(word, self._scripts):
             return False
+        pieces = self._tokenizer.encode(word, add_special_tokens=False).tokens
         unknown = getattr(self._tokenizer.model, "unk_token", None)
-        return unknown is None or unknown not in self._tokenizer.encode(word, add_special_tokens=False).tokens
+        return unknown not in pieces and scripts.is_whole(word, len(pieces))
 
     def _run(self, texts: Sequence[str]) -> Vectors:
         found = self._tokenizer.encode_batch(list(texts))
@@ -103,13 +104,19 @@ def _pool(tokens: Vectors, mask: Any, poolings: Sequence[str]) -> Vectors:
 
 
 def _read_pooling(folder: Path) -> tuple[str, ...]:
-    modules = [str(each.get("type", "")).rpartition(".")[2] for each in _read_json(folder / "modules.json", [])]
+    modules = [
+        str(each.get("type", "")).rpartition(".")[2] for each in _read_json(folder / "modules.json", [])
+    ]
     unknown = [name for name in modules if name not in {"Transformer", "Pooling", "Normalize"}]
     if unknown:
         raise UnusableEncoder(f"{folder.name}: cannot run the module {unknown[0]} of modules.json")
     config: Mapping[str, Any] = _read_json(folder / "1_Pooling" / "config.json", {})
     named = config.get("pooling_mode")
-    asked = [named] if isinstance(named, str) else [key for key in config if config[key] is True and key.startswith("pooling_mode_")]
+    asked = (
+        [named]
+        if isinstance(named, str)
+        else [key for key in config if config[key] is True and key.startswith("pooling_mode_")]
+    )
     found = tuple(_POOLINGS.get(key, key) for key in asked) or ("mean",)
     unfit = [way for way in found if way not in _POOLINGS.values()]
     if unfit:

@@ -12,7 +12,9 @@ from catalog.domain.limits import PATTERN_TEXT_SECONDS, PATTERN_WAIT_SECONDS, PA
 from catalog.domain.query import Query
 
 DEFAULT_RESULTS = 5
-DEFAULT_MEANING_FLOOR = 0.35
+# Of the right answers that all-MiniLM-L6-v2 puts first on the quality sets, 19 in 20 are this similar; of
+# queries of random letters, asked of the same tools, 1 in 25 finds anything so similar.
+DEFAULT_MEANING_FLOOR = 0.3
 
 
 class MatchedBy(StrEnum):

@@ -12,6 +12,7 @@ from functools import lru_cache
 from catalog.search import words
 
 _MANY_PIECES, _LARGE_SHARE = 500, 0.05  # the latter for small vocabularies
+_FEW_PIECES, _LETTERS_A_PIECE = 3, 3
 _HAN, _MANY_CHARACTERS = "CJK", 3_000
 
 
@@ -45,11 +46,18 @@ def measure_known(text: str, is_known: Callable[[str], bool]) -> float:
     """
     known = total = 0
     for word in words.significant_words(text):
-        if script_of(word.typed[0]) or any(map(script_of, word.typed)):
-            weight = sum(len(part.terms) for part in word.parts)
+        if any(map(script_of, word.typed)):
+            weight = len(word.parts[0].terms) if words.is_unspaced(word.typed) else 1
             total += weight
             known += weight if is_known(word.typed) else 0
     return known / total if total else 1.0
+
+
+def is_whole(word: str, pieces: int) -> bool:
+    """Whether an encoder knows a word of its scripts: what it was not taught falls to small pieces. Texts
+    without spaces fall to pieces in any case.
+    """
+    return pieces <= max(_FEW_PIECES, 1 + len(word) // _LETTERS_A_PIECE) or words.is_unspaced(word)
 
 
 def is_written_in(word: str, scripts: frozenset[str]) -> bool:

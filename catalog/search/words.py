@@ -39,8 +39,8 @@ _PART = regex.compile(
 )
 _IS_PAIRED = regex.compile(rf"[{_PAIRED}]")
 _CHARACTER = regex.compile(r".\p{M}*")
-# Accents, but not the one that makes the Cyrillic short i a letter of its own. Then what Hebrew and Arabic may
-# leave out (points, the stretching line, the hamza on a letter), and the dot below of Hindi.
+# Accents, but not the one that makes the Cyrillic short i a letter of its own. Then what Hebrew and Arabic
+# may leave out (points, the stretching line, the hamza on a letter), and the dot below of Hindi.
 _ACCENTS = regex.compile(
     r"(?<![иу])\u0306|[\u0300-\u0305\u0307-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u093c]+"
 )
@@ -53,6 +53,7 @@ _UMLAUT = re.compile("[äöüÄÖÜ]")
 _MAX_WORD_CHARS = 64
 _MIN_SPOKEN_CHARS = 3
 
+_ARABIC_ACCUSATIVE = regex.compile(r"(?<=.{3})ا$")
 # Where a script means one family of languages. Words are remembered below, so the stemmers need not.
 _STEMMERS = {
     script: (regex.compile(rf"\p{{{script}}}[\p{{{script}}}\p{{M}}]*"), Stemmer.Stemmer(language, 0))
@@ -80,8 +81,8 @@ class WordPart:
 
     @property
     def characters(self) -> tuple[str, ...]:
-        """What a text without spaces is indexed by beside its pairs. Alone they say too little to be words."""
-        if len(self.typed) == 1 or not _IS_PAIRED.match(self.typed):
+        """What a text without spaces is indexed by beside its pairs. Alone they say too little."""
+        if len(self.typed) == 1 or not is_unspaced(self.typed):
             return ()
         found = _split_characters(fold_text(self.typed))
         return found if len(found) > 1 else ()
@@ -175,8 +176,13 @@ def analyze_word(typed: str) -> Word:
     return _remembered_run(typed) if is_remembered(typed) else _analyze(typed)
 
 
+def is_unspaced(typed: str) -> bool:
+    """Whether a word is of a script that is indexed by pairs of characters."""
+    return _IS_PAIRED.match(typed) is not None
+
+
 def _analyze(typed: str) -> Word:
-    found = [typed] if _IS_PAIRED.match(typed) else _PART.findall(typed)
+    found = [typed] if is_unspaced(typed) else _PART.findall(typed)
     if len(found) == 1:
         is_stop = fold_text(typed) in STOP_WORDS
         return Word(typed, (_make_part(found[0]),), _write_umlauts_out(typed), is_stop=is_stop)
@@ -216,7 +222,7 @@ def _write_umlauts_out(typed: str) -> str | None:
 
 def _make_part(typed: str) -> WordPart:
     folded = fold_text(typed)
-    if not _IS_PAIRED.match(typed):
+    if not is_unspaced(typed):
         return WordPart(typed, (_stem(folded),))
     found = _split_characters(folded)
     pairs = tuple(first + second for first, second in pairwise(found))
@@ -234,10 +240,15 @@ def _stem(folded: str) -> str:
         return _run_stemmer(_english, word) if word.isalpha() else word
     for script, (is_written_in, stemmer) in _STEMMERS.items():
         if is_written_in.fullmatch(word):
-            # It takes the article off only where it finds nothing else to take, so the same word would differ.
-            plain = _ARABIC_ARTICLE.sub("", word) if script == "Arabic" else word
-            return _run_stemmer(stemmer, plain)
+            return _stem_arabic(stemmer, word) if script == "Arabic" else _run_stemmer(stemmer, word)
     return word
+
+
+def _stem_arabic(stemmer: Any, word: str) -> str:
+    """The stemmer tells a noun by its article, and takes letters from one without it. Nor does it take the
+    ending of an accusative.
+    """
+    return _ARABIC_ACCUSATIVE.sub("", _run_stemmer(stemmer, "ال" + _ARABIC_ARTICLE.sub("", word)))
 
 
 def _run_stemmer(stemmer: Any, word: str) -> str:

@@ -24,7 +24,6 @@ _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 _TENSOR = "embedding.weight"
 _SCRIPTS = frozenset({"LATIN"})
-_LEAST_PIECES, _LETTERS_A_PIECE = 3, 3
 _REMEMBERED_VECTORS = 1 << 12  # a kilobyte each
 
 
@@ -60,10 +59,11 @@ class WordVectors:
         return QueryMeaning(shorten(total[np.newaxis], self.dimensions)[0], known)
 
     def _is_known(self, word: str) -> bool:
-        """What it was not taught falls to small pieces, and what is not Latin it was hardly taught."""
+        """It was taught hardly anything but English."""
+        if not scripts.is_written_in(word, _SCRIPTS):
+            return False
         pieces = self._pieces_of(word.lower()) if words.is_remembered(word) else self._find_pieces(word)
-        most = max(_LEAST_PIECES, 1 + len(word) // _LETTERS_A_PIECE)
-        return len(pieces) <= most and scripts.is_written_in(word, _SCRIPTS)
+        return scripts.is_whole(word, len(pieces))
 
     def _add_words(self, *found: str) -> NDArray[np.float32]:
         total = np.zeros(self.dimensions, dtype=np.float32)

@@ -1,9 +1,9 @@
 """The default ranker: BM25F over words, and similarity of meaning.
 
 The evidence of words is a share: a tool's points, of the most that the rarest few words of the query could
-give. It counts to a power above one, and more where the best tool has much of it. So a tool that has the words
-wins clearly, chance hits on single words count little, and there the meaning decides. The meaning counts by the
-share of the query that the encoder knows.
+give. It counts to a power above one, and more where the best tool has much of it. So a tool that has the
+words wins clearly, chance hits on single words count little, and there the meaning decides. The meaning
+counts by the share of the query that the encoder knows.
 """
 
 import dataclasses
@@ -24,10 +24,9 @@ from catalog.search.unmatched import has_visible
 from catalog.search.words import Word
 
 _PART_OF_KNOWN_RUN = 0.5  # `git` and `hub` when `GitHub` is a word of the catalog itself
-_CHARACTER = 1.0
 _SIGNIFICANT_WORDS = 3  # no tool has all words of a long request
 _BEST_SHARE = 0.28  # the power to which the best tool's evidence counts for all; one's own counts to 1.5
-# The points for a similarity of one. Sentence encoders are right more often, and their similarities lie closer.
+# The points for a similarity of one. Sentence encoders are right more often.
 _WORDS_WEIGHT, _SENTENCE_WEIGHT = 0.95, 1.25
 _MIN_SIMILARITY = np.float32(0.1)
 # A tool that has none of the words needs to be this similar, and this share of the best score: below both, on
@@ -92,9 +91,9 @@ def rank(task: Task) -> Ranking:
         return tuple(parts)
 
     def tell_by(row: int) -> MatchedBy:
-        if not by_words[row]:
-            return MatchedBy.MEANING
-        return MatchedBy.BOTH if scores[row] > by_words[row] else MatchedBy.WORDS
+        if scores[row] <= by_words[row]:
+            return MatchedBy.WORDS
+        return MatchedBy.BOTH if by_words[row] else MatchedBy.MEANING
 
     return Ranking(scores, explain, tell_by=tell_by)
 
@@ -116,8 +115,14 @@ def _encode(encoder: Encoder, text: str) -> QueryMeaning | None:
 def _rank_by_meaning(task: Task) -> Ranking:
     """No tool has any of the words: those of like meaning, where the encoder can tell."""
     scores = np.zeros(len(task.compiled), dtype=np.float32)
-    ranking = Ranking(scores, lambda row: (ScorePart(task.text, "meaning", float(scores[row])),),
-                      tell_by=lambda _: MatchedBy.MEANING)  # fmt: skip
+
+    def explain(row: int) -> tuple[ScorePart, ...]:
+        return (ScorePart(task.text, "meaning", float(scores[row])),) if scores[row] else ()
+
+    def tell_by(row: int) -> MatchedBy:
+        return MatchedBy.MEANING if scores[row] else MatchedBy.WORDS
+
+    ranking = Ranking(scores, explain, tell_by=tell_by)
     if task.encoder is None or not task.encoder.is_sentence_encoder or not len(scores):
         return ranking
     meaning = _encode(task.encoder, task.text)
@@ -131,9 +136,7 @@ def _rank_by_meaning(task: Task) -> Ranking:
     return ranking
 
 
-def weigh_terms(
-    compiled: Compiled, asked: Sequence[Word], allowed: Mask | None = None
-) -> list[WeightedTerm]:
+def weigh_terms(compiled: Compiled, asked: Sequence[Word], allowed: Mask | None = None) -> list[WeightedTerm]:
     """The terms to look up, each once with its greatest weight. Single characters of a text without spaces
     count only beside a pair that is known.
     """
@@ -146,7 +149,7 @@ def weigh_terms(
                 _choose(chosen, WeightedTerm(term, weight, part.typed))
             if part.characters and any(has_visible(compiled, term, allowed) for term in part.terms):
                 for character in part.characters:
-                    _choose(chosen, WeightedTerm(character, _CHARACTER, part.typed))
+                    _choose(chosen, WeightedTerm(character, 1.0, part.typed))
         if word.joined is not None:
             _choose(chosen, WeightedTerm(word.joined, 1.0, word.typed))
     return list(chosen.values())
@@ -231,4 +234,3 @@ def _find_bar(scores: Scores, count: int) -> float:
         return _NEVER
     best = scores[: width * _FOLDS].reshape(_FOLDS, width).max(axis=0)
     return float(np.partition(best, width - count)[width - count])
-
