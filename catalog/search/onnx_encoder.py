@@ -7,7 +7,7 @@ dot products are compared.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from catalog.search import scripts
 from catalog.search.meaning import QueryMeaning, Vectors
+from catalog.search.scripts import Vocabulary
 
 MODEL, TOKENIZER = "model.onnx", "tokenizer.json"
 _CONFIGS = ("modules.json", "1_Pooling/config.json", "sentence_bert_config.json")
@@ -45,7 +46,7 @@ class OnnxEncoder:
         """Raises `UnusableEncoder`."""
         self._session, self._tokenizer = _open_model(folder), _open_tokenizer(folder)
         self._pooling = _read_pooling(folder)
-        self._scripts = scripts.find_known_scripts(_read_pieces(self._tokenizer))
+        self._vocabulary = Vocabulary(self._tokenizer)
         self._query_prefix, self._text_prefix = query_prefix, text_prefix
         self._inputs = {each.name for each in self._session.get_inputs()}
         self._encode_query = lru_cache(maxsize=_REMEMBERED_QUERIES)(self._encode_new_query)
@@ -65,15 +66,8 @@ class OnnxEncoder:
         return self._encode_query(text)
 
     def _encode_new_query(self, text: str) -> QueryMeaning:
-        known = scripts.measure_known(text, self._is_known)
+        known = scripts.measure_known(text, self._vocabulary.knows)
         return QueryMeaning(self._run([self._query_prefix + text])[0], known)
-
-    def _is_known(self, word: str) -> bool:
-        if not scripts.is_written_in(word, self._scripts):
-            return False
-        pieces = self._tokenizer.encode(word, add_special_tokens=False).tokens
-        unknown = getattr(self._tokenizer.model, "unk_token", None)
-        return unknown not in pieces and scripts.is_whole(word, len(pieces))
 
     def _run(self, texts: Sequence[str]) -> Vectors:
         found = self._tokenizer.encode_batch(list(texts))
@@ -153,11 +147,6 @@ def _open_tokenizer(folder: Path) -> Any:
     pad = (tokenizer.padding or {}).get("pad_id", 0)
     tokenizer.enable_padding(pad_id=pad)
     return tokenizer
-
-
-def _read_pieces(tokenizer: Any) -> Iterable[str]:
-    pieces: Iterable[str] = tokenizer.get_vocab()
-    return scripts.write_as_text(pieces) if "ByteLevel" in repr(tokenizer.decoder) else pieces
 
 
 def _read_json(path: Path, default: Any) -> Any:

@@ -8,12 +8,31 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import Any
 
 from catalog.search import words
 
 _MANY_PIECES, _LARGE_SHARE = 500, 0.05  # the latter for small vocabularies
 _FEW_PIECES, _LETTERS_A_PIECE = 3, 3
 _HAN, _MANY_CHARACTERS = "CJK", 3_000
+
+
+class Vocabulary:
+    """What the tokenizer of a sentence encoder tells of it."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        pieces: Iterable[str] = tokenizer.get_vocab()
+        if "ByteLevel" in repr(tokenizer.decoder):
+            pieces = write_as_text(pieces)
+        self._tokenizer = tokenizer
+        self._scripts = find_known_scripts(pieces)
+        self._unknown = getattr(tokenizer.model, "unk_token", None)
+
+    def knows(self, word: str) -> bool:
+        if not is_written_in(word, self._scripts):
+            return False
+        pieces = self._tokenizer.encode(word, add_special_tokens=False).tokens
+        return self._unknown not in pieces and is_whole(word, len(pieces))
 
 
 @lru_cache(maxsize=1 << 14)

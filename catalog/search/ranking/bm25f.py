@@ -30,7 +30,7 @@ _BEST_SHARE = 0.28  # the power to which the best tool's evidence counts for all
 _WORDS_WEIGHT, _SENTENCE_WEIGHT = 0.95, 1.25
 _MIN_SIMILARITY = np.float32(0.1)
 # A tool that has none of the words needs to be this similar, and this share of the best score: below both, on
-# the quality sets, no right answer is among the first eight.
+# the quality sets, hardly any right answer is among the first eight.
 _LEAST_ALONE, _LEAST_SHARE_ALONE = 0.135, np.float32(0.2)
 _ROUNDING = 1e-3
 _FEW = 256

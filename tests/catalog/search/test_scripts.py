@@ -1,6 +1,7 @@
 """What an encoder's vocabulary knows of a query."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -49,6 +50,31 @@ class TestKnownScripts:
 
     def test_an_empty_vocabulary_knows_nothing(self) -> None:
         assert scripts.find_known_scripts([]) == frozenset()
+
+
+class TestVocabulary:
+    """Of tokenizers that are made here."""
+
+    @pytest.fixture
+    def words_only(self) -> Any:
+        tokenizers = pytest.importorskip("tokenizers")
+        numbers = {word: number for number, word in enumerate(("[UNK]", "send", "mail", "ма", "文"))}
+        return tokenizers.Tokenizer(tokenizers.models.WordLevel(numbers, unk_token="[UNK]"))
+
+    def test_words_of_it_are_known_and_others_are_not(self, words_only: Any) -> None:
+        vocabulary = scripts.Vocabulary(words_only)
+        assert vocabulary.knows("send")
+        assert not vocabulary.knows("fetch")
+        assert not vocabulary.knows("文")
+
+    def test_small_pieces_are_no_knowledge(self) -> None:
+        tokenizers = pytest.importorskip("tokenizers")
+        pieces = ["[UNK]", "send", "##er", *"abcdefgh", *(f"##{letter}" for letter in "abcdefgh")]
+        numbers = {piece: number for number, piece in enumerate(pieces)}
+        model = tokenizers.models.WordPiece(numbers, unk_token="[UNK]")
+        vocabulary = scripts.Vocabulary(tokenizers.Tokenizer(model))
+        assert vocabulary.knows("sender")
+        assert not vocabulary.knows("gabfedch")
 
 
 class TestShareKnown:
