@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='policy',
             name='meaning_floor',
-            field=models.FloatField(db_default=0.35, default=0.35, help_text='The similarity from which a tool may match by meaning alone.'),
+            field=models.FloatField(db_default=0.3, default=0.3, help_text='The similarity from which a tool may match by meaning alone.'),
         ),
     ]

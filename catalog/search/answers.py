@@ -14,7 +14,7 @@ from catalog.search.compiled import Compiled
 from catalog.search.meaning import Encoder
 from catalog.search.patterns import match_rows
 from catalog.search.ranking import RANKERS, Ranking, Task
-from catalog.search.request import Hit, MatchOutcome, ScorePart, SearchOutcome, SearchRequest
+from catalog.search.request import Hit, MatchedBy, MatchOutcome, ScorePart, SearchOutcome, SearchRequest
 from catalog.search.term_lookup import RowNumbers, Scores
 from catalog.search.unmatched import find_unmatched
 
@@ -35,12 +35,16 @@ def answer(compiled: Compiled, request: SearchRequest, encoder: Encoder | None) 
     if request.ranker not in RANKERS:
         raise InvalidInput.at("ranker", f"{request.ranker!r} is not one of {', '.join(RANKERS)}")
     if isinstance(query, Required):
-        return _rank_required(
-            query, request, Task(compiled, query.rest, request.max_results, allowed, encoder)
-        )
-    task = Task(compiled, query.text, request.max_results, allowed, encoder)
+        return _rank_required(query, request, _make_task(compiled, query.rest, request, allowed, encoder))
+    task = _make_task(compiled, query.text, request, allowed, encoder)
     ranking = RANKERS[request.ranker](task)
     return _collect(query, request, task, ranking, _find_unmatched(task, ranking))
+
+
+def _make_task(
+    compiled: Compiled, text: str, request: SearchRequest, allowed: Mask | None, encoder: Encoder | None
+) -> Task:
+    return Task(compiled, text, request.max_results, allowed, encoder, request.meaning_floor)
 
 
 def _allowed_rows(compiled: Compiled, request: SearchRequest) -> Mask | None:
@@ -88,7 +92,14 @@ def _rank_required(query: Required, request: SearchRequest, task: Task) -> Searc
         scores = ranking.scores + scores * _REQUIRED_SHARE
     lacking = [word for word, rows in named.items() if not rows.any()]
     unmatched = [*lacking, *_find_unmatched(task, ranking)]
-    return _collect(query, request, narrowed, dataclasses.replace(ranking, scores=scores), unmatched)
+    tell_by = ranking.tell_by
+
+    def tell(row: int) -> MatchedBy:
+        """The name has the required words, whatever found it among the rest."""
+        return MatchedBy.WORDS if tell_by(row) == MatchedBy.WORDS else MatchedBy.BOTH
+
+    found = dataclasses.replace(ranking, scores=scores, tell_by=tell)
+    return _collect(query, request, narrowed, found, unmatched)
 
 
 def _find_unmatched(task: Task, ranking: Ranking) -> list[str]:
@@ -128,7 +139,8 @@ def _collect(
         parts = ranking.explain(row) if request.explained else ()
         if request.explained and row in exact:
             parts = (ScorePart(query.text, "exact name", bonus), *parts)
-        hits.append(_make_hit(compiled, row, score, parts, is_named=row in exact))
+        by = MatchedBy.WORDS if row in exact else ranking.tell_by(row)
+        hits.append(_make_hit(compiled, row, score, parts, is_named=row in exact, by=by))
     outcome = MatchOutcome.MATCHED if hits else MatchOutcome.NO_MATCH
     return SearchOutcome(outcome, query.form, tuple(hits), unmatched_terms=() if exact else tuple(unmatched))
 
@@ -169,6 +181,12 @@ def _rows_named(compiled: Compiled, name: str, allowed: Mask | None) -> tuple[in
 
 
 def _make_hit(
-    compiled: Compiled, row: int, score: float, parts: tuple[ScorePart, ...] = (), *, is_named: bool = False
+    compiled: Compiled,
+    row: int,
+    score: float,
+    parts: tuple[ScorePart, ...] = (),
+    *,
+    is_named: bool = False,
+    by: MatchedBy = MatchedBy.WORDS,
 ) -> Hit:
-    return Hit(int(compiled.ids[row]), compiled.qualified_name_of(row), score, parts, is_named)
+    return Hit(int(compiled.ids[row]), compiled.qualified_name_of(row), score, parts, is_named, by)

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from catalog.domain.encoder_setting import MODEL, TOKENIZER
-from catalog.search import encoder_folder
+from catalog.search import encoder_folder, scripts
 from catalog.search.encoder_folder import FolderSettings
 from catalog.search.errors import UnusableEncoder
 from catalog.search.meaning import QueryMeaning, Vectors
+from catalog.search.scripts import Vocabulary
 
 _BATCH = 32
 _REMEMBERED_QUERIES = 1 << 10
@@ -90,7 +91,9 @@ class OnnxEncoder:
             return None
 
     def _encode_new_query(self, text: str) -> QueryMeaning:
-        return QueryMeaning(self.open().run([self._query_prefix + text])[0], known=1.0)
+        model = self.open()
+        known = scripts.measure_known(text, model.vocabulary.knows)
+        return QueryMeaning(model.run([self._query_prefix + text])[0], known)
 
 
 class _Model:
@@ -100,6 +103,7 @@ class _Model:
         self._name = folder.name
         self._session = _open_session(folder)
         self._tokenizer = _open_tokenizer(folder, settings.most_tokens)
+        self.vocabulary = Vocabulary(self._tokenizer)
         self._poolings = settings.poolings
         self._inputs = {each.name for each in self._session.get_inputs()}
         if unknown := self._inputs - {"input_ids", "attention_mask", "token_type_ids", "position_ids"}:

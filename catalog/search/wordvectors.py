@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from catalog.domain.limits import REMEMBERED_WORDS
-from catalog.search import words
+from catalog.search import scripts, words
 from catalog.search.meaning import Encoder, QueryMeaning, Vectors, shorten
 
 _PACKAGE = "wordllama"
 _WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 _TENSOR = "embedding.weight"
+_SCRIPTS = frozenset({"LATIN"})
 _REMEMBERED_VECTORS = 1 << 12  # a kilobyte each
 
 
@@ -54,7 +55,15 @@ class WordVectors:
     def encode_query(self, text: str) -> QueryMeaning:
         """The words of queries come again, so they are remembered; those of tools would drive them out."""
         total = self._add_words(*(word.typed.lower() for word in words.split_words(text)))
-        return QueryMeaning(shorten(total[np.newaxis], self.dimensions)[0], known=1.0)
+        known = scripts.measure_known(text, self._is_known)
+        return QueryMeaning(shorten(total[np.newaxis], self.dimensions)[0], known)
+
+    def _is_known(self, word: str) -> bool:
+        """It was taught hardly anything but English."""
+        if not scripts.is_written_in(word, _SCRIPTS):
+            return False
+        pieces = self._pieces_of(word.lower()) if words.is_remembered(word) else self._find_pieces(word)
+        return scripts.is_whole(word, len(pieces))
 
     def _add_words(self, *found: str) -> NDArray[np.float32]:
         total = np.zeros(self.dimensions, dtype=np.float32)

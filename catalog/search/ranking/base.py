@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from catalog.search.arrays import Mask
 from catalog.search.compiled import Compiled
 from catalog.search.meaning import Encoder
-from catalog.search.request import ScorePart
+from catalog.search.request import DEFAULT_MEANING_FLOOR, MatchedBy, ScorePart
 from catalog.search.term_lookup import Scores
 
 
@@ -21,13 +21,14 @@ class Task:
     count: int
     allowed: Mask | None = None
     encoder: Encoder | None = None
+    meaning_floor: float = DEFAULT_MEANING_FLOOR
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """One score per row, 0 where nothing matched. `kept_share` is the ranker's own cutoff, as a share of the
     best score; `inside` are terms found inside words; `exact_points` is the bonus for a tool whose name is
-    the whole query.
+    the whole query; `tell_by` says what found a tool.
     """
 
     scores: Scores
@@ -35,3 +36,4 @@ class Ranking:
     kept_share: float = 0.0
     inside: frozenset[str] = frozenset()
     exact_points: float = 0.0
+    tell_by: Callable[[int], MatchedBy] = lambda _: MatchedBy.WORDS

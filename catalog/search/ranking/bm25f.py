@@ -1,8 +1,9 @@
 """The default ranker: BM25F over words, and similarity of meaning.
 
 The evidence of words is a share: a tool's points, of the most that the rarest few words of the query could
-give. It counts squared. So a tool that has the words wins clearly, chance hits on single words count little,
-and there the meaning decides.
+give. It counts to a power above one, and more where the best tool has much of it. So a tool that has the
+words wins clearly, chance hits on single words count little, and there the meaning decides. The meaning
+counts by the share of the query that the encoder knows.
 """
 
 import dataclasses
@@ -13,25 +14,27 @@ from typing import NamedTuple
 import numpy as np
 
 from catalog.search import words
+from catalog.search.arrays import Mask
 from catalog.search.compiled import K1, Compiled
-from catalog.search.meaning import Vectors
+from catalog.search.meaning import Encoder, QueryMeaning
 from catalog.search.ranking.base import Ranking, Task
-from catalog.search.request import ScorePart
+from catalog.search.request import MatchedBy, ScorePart
 from catalog.search.term_lookup import RowNumbers, Scores
+from catalog.search.unmatched import has_visible
 from catalog.search.words import Word
 
 _PART_OF_KNOWN_RUN = 0.5  # `git` and `hub` when `GitHub` is a word of the catalog itself
-_SIGNIFICANT_WORDS = 5  # no tool has all words of a long request
-_MEANING_WEIGHT = np.float32(0.4)
+_SIGNIFICANT_WORDS = 3  # no tool has all words of a long request
+_BEST_SHARE = 0.28  # the power to which the best tool's evidence counts for all; one's own counts to 1.5
+# The points for a similarity of one. Sentence encoders are right more often.
+_WORDS_WEIGHT, _SENTENCE_WEIGHT = 0.95, 1.25
 _MIN_SIMILARITY = np.float32(0.1)
-# A tool that has none of the words needs this much, and this share of the best score: below both, on the
-# quality sets, no right answer is among the first eight.
-_LEAST_ALONE, _LEAST_SHARE_ALONE = np.float32(0.014), np.float32(0.2)
-# The most that meaning adds, and a little for rounding: a tool this far below the best by words is not among
-# them. Where that leaves few tools, their vectors alone are read.
-_MOST_BY_MEANING = float(_MEANING_WEIGHT * (1 - _MIN_SIMILARITY)) + 0.001
+# A tool that has none of the words needs to be this similar, and this share of the best score: below both, on
+# the quality sets, hardly any right answer is among the first eight.
+_LEAST_ALONE, _LEAST_SHARE_ALONE = 0.135, np.float32(0.2)
+_ROUNDING = 1e-3
 _FEW = 256
-_NEVER, _LEAST = -1.0, -0.5
+_NEVER, _LEAST = -4.0, -2.0
 _TINY = float(np.finfo(np.float32).tiny)
 _FOLDS = 8
 
@@ -42,32 +45,100 @@ class WeightedTerm(NamedTuple):
     typed: str
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Likeness:
+    """A query's vector, and the points for a similarity of one."""
+
+    vector: Scores
+    weight: float
+
+    @property
+    def most(self) -> float:
+        """What it can add to a score. Where that leaves few tools, their vectors alone are read."""
+        return self.weight * (1 - float(_MIN_SIMILARITY)) + _ROUNDING
+
+    def value(self, similarity: Scores) -> Scores:
+        similarity -= _MIN_SIMILARITY
+        np.maximum(similarity, 0, out=similarity)
+        similarity *= np.float32(self.weight)
+        return similarity
+
+
 def rank(task: Task) -> Ranking:
     asked = words.significant_words(task.text)
-    terms = weigh_terms(task.compiled, asked)
+    terms = weigh_terms(task.compiled, asked, task.allowed)
     evidence = _weigh_evidence(task.compiled, terms)
     if task.allowed is not None:
         evidence *= task.allowed
-    if not evidence.max(initial=0):
-        return Ranking(evidence, lambda _: ())
+    best = float(evidence.max(initial=0))
+    if not best:
+        return _rank_by_meaning(task)
     if len(asked) == 1:  # a tool has the only word, or it is no answer
         task = dataclasses.replace(task, allowed=evidence > 0)
-    scores = _add_meaning(task, evidence * evidence)
+    by_words = evidence * np.sqrt(evidence)
+    by_words *= np.float32(best**_BEST_SHARE)
+    likeness = find_likeness(task)
+    scores = by_words if likeness is None else _add_meaning(task, likeness, by_words)
 
     def explain(row: int) -> tuple[ScorePart, ...]:
-        by_words = [part for weighted in terms for part in explain_term(task.compiled, weighted, row)]
-        factor = float(evidence[row]) ** 2 / max(sum(part.score for part in by_words), 1e-9)
-        parts = [ScorePart(part.term, part.field, part.score * factor) for part in by_words]
-        by_meaning = float(scores[row] - evidence[row] ** 2)
-        if task.encoder is not None and by_meaning > 0:
+        found = [part for weighted in terms for part in explain_term(task.compiled, weighted, row)]
+        factor = float(by_words[row]) / max(sum(part.score for part in found), 1e-9)
+        parts = [ScorePart(part.term, part.field, part.score * factor) for part in found]
+        by_meaning = float(scores[row] - by_words[row])
+        if by_meaning > 0:
             parts.append(ScorePart(task.text, "meaning", by_meaning))
         return tuple(parts)
 
-    return Ranking(scores, explain)
+    def tell_by(row: int) -> MatchedBy:
+        if scores[row] <= by_words[row]:
+            return MatchedBy.WORDS
+        return MatchedBy.BOTH if by_words[row] else MatchedBy.MEANING
+
+    return Ranking(scores, explain, tell_by=tell_by)
 
 
-def weigh_terms(compiled: Compiled, asked: Sequence[Word]) -> list[WeightedTerm]:
-    """The terms to look up, each once with its greatest weight."""
+def find_likeness(task: Task) -> Likeness | None:
+    """None where there is no encoder, or it cannot answer, or knows nothing of the query."""
+    meaning = _encode(task.encoder, task.text) if task.encoder else None
+    if meaning is None or task.encoder is None or not meaning.known:
+        return None
+    weight = _SENTENCE_WEIGHT if task.encoder.is_sentence_encoder else _WORDS_WEIGHT
+    return Likeness(meaning.vector, weight * meaning.known)
+
+
+def _encode(encoder: Encoder, text: str) -> QueryMeaning | None:
+    """What is quoted in a request is material for the tool, and says little of which tool is meant."""
+    return encoder.encode_query(words.cut_quoted(text))
+
+
+def _rank_by_meaning(task: Task) -> Ranking:
+    """No tool has any of the words: those of like meaning, where the encoder can tell."""
+    scores = np.zeros(len(task.compiled), dtype=np.float32)
+
+    def explain(row: int) -> tuple[ScorePart, ...]:
+        return (ScorePart(task.text, "meaning", float(scores[row])),) if scores[row] else ()
+
+    def tell_by(row: int) -> MatchedBy:
+        return MatchedBy.MEANING if scores[row] else MatchedBy.WORDS
+
+    ranking = Ranking(scores, explain, tell_by=tell_by)
+    if task.encoder is None or not task.encoder.is_sentence_encoder or not len(scores):
+        return ranking
+    meaning = _encode(task.encoder, task.text)
+    if meaning is None or not meaning.known:
+        return ranking
+    rows = _pick_candidates(task, Likeness(meaning.vector, 1.0), scores)
+    similarity = task.compiled.vectors[rows] @ meaning.vector * np.float32(meaning.known)
+    if task.allowed is not None:
+        similarity *= task.allowed[rows]
+    scores[rows] = similarity * (similarity >= task.meaning_floor)
+    return ranking
+
+
+def weigh_terms(compiled: Compiled, asked: Sequence[Word], allowed: Mask | None = None) -> list[WeightedTerm]:
+    """The terms to look up, each once with its greatest weight. Single characters of a text without spaces
+    count only beside a pair that is known.
+    """
     chosen: dict[str, WeightedTerm] = {}
     for word in asked:
         is_known = word.joined is not None and word.joined in compiled.term_numbers
@@ -75,6 +146,9 @@ def weigh_terms(compiled: Compiled, asked: Sequence[Word]) -> list[WeightedTerm]
         for part in word.parts:
             for term in part.terms:
                 _choose(chosen, WeightedTerm(term, weight, part.typed))
+            if part.characters and any(has_visible(compiled, term, allowed) for term in part.terms):
+                for character in part.characters:
+                    _choose(chosen, WeightedTerm(character, 1.0, part.typed))
         if word.joined is not None:
             _choose(chosen, WeightedTerm(word.joined, 1.0, word.typed))
     return list(chosen.values())
@@ -117,37 +191,33 @@ def _weigh_evidence(compiled: Compiled, terms: list[WeightedTerm]) -> Scores:
     return (evidence / max(most, 1e-9)).astype(np.float32)
 
 
-def _add_meaning(task: Task, by_words: Scores) -> Scores:
+def _add_meaning(task: Task, likeness: Likeness, by_words: Scores) -> Scores:
     """Words or short vectors pick the candidates, full vectors score them; the others score nothing."""
-    meaning = task.encoder.encode_query(task.text) if task.encoder else None
-    if meaning is None:
-        return by_words
-    wanted = meaning.vector[np.newaxis]
-    rows = _pick_candidates(task, wanted, by_words)
+    rows = _pick_candidates(task, likeness, by_words)
     known = by_words[rows]
-    found = known + _value(task.compiled.vectors[rows] @ wanted[0])
+    found = known + likeness.value(task.compiled.vectors[rows] @ likeness.vector)
     if task.allowed is not None:
         found *= task.allowed[rows]
-    least = max(_LEAST_ALONE, found.max(initial=0) * _LEAST_SHARE_ALONE)
-    found[(known == 0) & (found < least)] = 0
+    least = likeness.weight * (_LEAST_ALONE - float(_MIN_SIMILARITY))
+    found[(known == 0) & (found < max(least, found.max(initial=0) * _LEAST_SHARE_ALONE))] = 0
     scores = np.zeros_like(by_words)
     scores[rows] = found
     return scores
 
 
-def _pick_candidates(task: Task, wanted: Vectors, by_words: Scores) -> RowNumbers:
+def _pick_candidates(task: Task, likeness: Likeness, by_words: Scores) -> RowNumbers:
     """The rows that may be among the best. What is not allowed has no points by words."""
     words_bar = _find_bar(by_words, task.count)
-    if words_bar > _MOST_BY_MEANING:
-        rows = np.flatnonzero(by_words >= words_bar - _MOST_BY_MEANING)
+    if words_bar > likeness.most:
+        rows = np.flatnonzero(by_words >= words_bar - likeness.most)
         if len(rows) <= _FEW:
             return rows
-    vectors = task.compiled.coarse_vectors
-    coarse = vectors @ (task.compiled.shorten_query(wanted[0]) * _MEANING_WEIGHT)
+    short = task.compiled.shorten_query(likeness.vector)
+    coarse = task.compiled.coarse_vectors @ (short * np.float32(likeness.weight))
     coarse += by_words
     if task.allowed is not None:
         coarse[~task.allowed] = _NEVER
-    slack = float(_MEANING_WEIGHT) * task.compiled.coarse_slack
+    slack = task.compiled.coarse_slack * likeness.weight
     picked = coarse >= max(_find_bar(coarse, task.count) - slack, _LEAST)
     # Those best by words are judged too, however far their meaning seems: words rule where they match.
     picked |= by_words >= max(words_bar, _TINY)
@@ -163,10 +233,3 @@ def _find_bar(scores: Scores, count: int) -> float:
         return _NEVER
     best = scores[: width * _FOLDS].reshape(_FOLDS, width).max(axis=0)
     return float(np.partition(best, width - count)[width - count])
-
-
-def _value(similarity: Scores) -> Scores:
-    similarity -= _MIN_SIMILARITY
-    np.maximum(similarity, 0, out=similarity)
-    similarity *= _MEANING_WEIGHT
-    return similarity

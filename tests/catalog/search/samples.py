@@ -8,6 +8,7 @@ from catalog.search.answers import answer
 from catalog.search.compiled import Compiled
 from catalog.search.compiling import compile_documents
 from catalog.search.documents import ToolDocument
+from catalog.search.meaning import QueryMeaning, Vectors
 from catalog.search.request import SearchOutcome, SearchRequest
 
 
@@ -31,6 +32,19 @@ TOOLS = (
     make_tool(8, "bing-cn", "bing_search", "使用必应搜索指定的关键词"),
     make_tool(9, "files", "Read", "Read a file from disk.", qualified_name="Read", kind="builtin"),
 )
+
+
+class MadeUpEncoder:
+    """The rest of an encoder whose tests say how it encodes texts. It knows every query in whole."""
+
+    is_sentence_encoder = False
+    known = 1.0
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        raise NotImplementedError
+
+    def encode_query(self, text: str) -> QueryMeaning | None:
+        return QueryMeaning(self.encode([text])[0], self.known)
 
 
 def compile_tools(tools: Sequence[ToolDocument] = TOOLS) -> Compiled:

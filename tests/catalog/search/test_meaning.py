@@ -16,10 +16,10 @@ from catalog.search.answers import answer
 from catalog.search.compiled import Compiled
 from catalog.search.compiling import compile_documents
 from catalog.search.engine import SearchEngine
-from catalog.search.meaning import Encoder, Vectors, text_to_encode
+from catalog.search.meaning import Encoder, QueryMeaning, Vectors, text_to_encode
 from catalog.search.ranking import Task, bm25f
-from catalog.search.request import SearchOutcome, SearchRequest, Visible
-from tests.catalog.search.samples import make_tool, names
+from catalog.search.request import MatchedBy, SearchOutcome, SearchRequest, Visible
+from tests.catalog.search.samples import MadeUpEncoder, make_tool, names
 
 TOOLS = (
     make_tool(1, "store", "delete_record", "Delete a record."),
@@ -28,7 +28,7 @@ TOOLS = (
 )
 
 
-class Topics:
+class Topics(MadeUpEncoder):
     """Knows two ideas: doing away with things, and adding them."""
 
     name = "topics-1"
@@ -66,7 +66,7 @@ def test_a_query_without_a_known_word_stays_unmatched() -> None:
     assert (outcome.outcome, outcome.unmatched_terms) == ("no_match", ("erase", "scrub"))
 
 
-class Nearness:
+class Nearness(MadeUpEncoder):
     """Everything is as near to a query as the number in its text says."""
 
     name = "nearness-1"
@@ -78,6 +78,10 @@ class Nearness:
         cosines = np.array([float(one[1]) if one else 1 for one in found], dtype=np.float32)
         vectors: Vectors = np.stack([cosines, np.sqrt(1 - cosines**2)], axis=1)
         return vectors
+
+
+class NearSentences(Nearness):
+    is_sentence_encoder = True
 
 
 class TestMeaningAlone:
@@ -102,6 +106,111 @@ class TestMeaningAlone:
         assert found == ["mcp__s__create_issue", "mcp__s__other11"]
 
 
+class Sentences(Topics):
+    name = "sentences-1"
+    is_sentence_encoder = True
+
+
+class Stranger(Sentences):
+    """Knows less of every query than it takes."""
+
+    known = 0.2
+
+
+class Silent(Sentences):
+    def encode_query(self, text: str) -> QueryMeaning | None:
+        return None
+
+
+class TestNoKnownWord:
+    """Queries of which no tool has a word."""
+
+    def test_a_sentence_encoder_finds_what_is_similar(self) -> None:
+        outcome = search("erase", Sentences(), explained=True)
+        assert (outcome.outcome, outcome.unmatched_terms) == ("matched", ("erase",))
+        (hit,) = outcome.hits
+        assert (hit.qualified_name, hit.by) == ("mcp__store__delete_record", MatchedBy.MEANING)
+        assert [(part.field, part.score) for part in hit.parts] == [("meaning", hit.score)]
+
+    def test_tools_below_the_floor_are_no_hits(self) -> None:
+        near = [make_tool(number, "s", f"other{number}", text) for number, text in enumerate(("0.6", "0.4"))]
+        compiled = compile_documents(near, NearSentences())
+
+        def find(floor: float) -> list[str]:
+            request = SearchRequest(parse_query("unheard"), meaning_floor=floor)
+            return names(answer(compiled, request, NearSentences()))
+
+        assert find(0.3) == ["mcp__s__other0", "mcp__s__other1"]
+        assert find(0.5) == ["mcp__s__other0"]
+        assert find(0.7) == []
+
+    def test_what_the_encoder_does_not_know_is_no_match(self) -> None:
+        assert search("erase", Stranger()).outcome == "no_match"
+
+    def test_neither_is_a_query_that_it_does_not_answer(self) -> None:
+        assert search("erase", Silent()).outcome == "no_match"
+
+    def test_hidden_tools_are_not_found(self) -> None:
+        assert search("erase", Sentences(), visible=Visible.of([2, 3])).outcome == "no_match"
+        assert search("erase", Sentences(), visible=Visible.of([])).outcome == "no_match"
+
+    def test_required_words_come_first(self) -> None:
+        assert names(search("+store erase", Sentences()))[0] == "mcp__store__delete_record"
+        assert search("+nowhere erase", Sentences()).outcome == "no_match"
+
+
+class TestWhatFoundATool:
+    def by(self, text: str, encoder: Encoder | None = None) -> dict[str, str]:
+        return {hit.qualified_name.split("__")[-1]: hit.by for hit in search(text, encoder).hits}
+
+    def test_words_meaning_or_both(self) -> None:
+        assert self.by("erase a loud record") == {
+            "delete_record": "both",
+            "add_record": "words",
+            "play": "words",
+        }
+        assert self.by("erase loud unheard things")["delete_record"] == "meaning"
+
+    def test_a_name_is_words(self) -> None:
+        assert self.by("delete_record")["delete_record"] == "words"
+        assert self.by("select:delete_record") == {"delete_record": "words"}
+
+    def test_required_words_are_words_of_the_name(self) -> None:
+        assert self.by("+record erase unheard", Sentences()) == {
+            "delete_record": "both",
+            "add_record": "words",
+        }
+
+
+def test_meaning_weighs_what_the_encoder_knows_of_the_query() -> None:
+    half = Topics()
+    half.known = 0.5
+    whole_score, half_score = (
+        part.score
+        for encoder in (Topics(), half)
+        for part in search("erase some record", encoder, explained=True).hits[0].parts
+        if part.field == "meaning"
+    )
+    assert half_score == pytest.approx(whole_score / 2)
+
+
+def test_an_encoder_that_knows_nothing_of_the_query_changes_nothing() -> None:
+    nothing = Topics()
+    nothing.known = 0.0
+    outcome = search("erase some record", nothing, explained=True)
+    assert {hit.by for hit in outcome.hits} == {"words"}
+    assert "meaning" not in {part.field for hit in outcome.hits for part in hit.parts}
+
+
+def test_an_encoder_without_an_answer_leaves_the_words() -> None:
+    assert {hit.by for hit in search("erase some record", Silent()).hits} == {"words"}
+
+
+def test_quoted_text_does_not_count_as_meaning() -> None:
+    hits = search('erase loud "insert insert insert" things', Topics()).hits
+    assert hits[0].qualified_name == "mcp__store__delete_record"
+
+
 def test_meaning_shows_no_hidden_tool() -> None:
     outcome = search("erase loud unheard things", visible=Visible.of([2, 3]), max_results=50)
     assert "mcp__store__delete_record" not in names(outcome)
@@ -114,7 +223,7 @@ def test_meaning_is_part_of_the_explanation() -> None:
     assert sum(part.score for part in hit.parts) == pytest.approx(hit.score, rel=1e-3)
 
 
-class Contrary:
+class Contrary(MadeUpEncoder):
     """Finds everything rather near to a query, but what speaks of zebras the very opposite."""
 
     name = "contrary-1"
@@ -180,7 +289,7 @@ class TestOnDisk:
         assert SearchEngine(folder, None).snapshot().compiled.vectors.shape == (2, 0)
 
 
-class Chance:
+class Chance(MadeUpEncoder):
     """Similarities of every size, the same in every run."""
 
     name = "chance-1"

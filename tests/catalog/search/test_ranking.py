@@ -5,7 +5,7 @@ import pytest
 from catalog.domain.errors import InvalidInput
 from catalog.domain.query import parse_query
 from catalog.search.answers import answer
-from catalog.search.request import Hit, SearchOutcome, SearchRequest
+from catalog.search.request import Hit, SearchOutcome, SearchRequest, Visible
 from tests.catalog.search.samples import compile_tools, make_tool, names, search
 
 
@@ -48,6 +48,21 @@ class TestBm25f:
 
     def test_chinese_is_searched(self) -> None:
         assert names(search("搜索")) == ["mcp__bing-cn__bing_search"]
+
+    def test_chinese_characters_count_beside_a_known_pair(self) -> None:
+        assert names(search("必应使用指定")) == ["mcp__bing-cn__bing_search"]
+        tools = [make_tool(1, "s", "a", "画图和裁剪"), make_tool(2, "s", "b", "画图和旋转照片")]
+        assert names(search("画图照相", compile_tools(tools)))[0] == "mcp__s__b"
+
+    def test_chinese_characters_alone_are_no_word(self) -> None:
+        outcome = search("搜鱼")
+        assert (outcome.outcome, outcome.unmatched_terms) == ("no_match", ("搜鱼",))
+        assert names(search("搜")) == ["mcp__bing-cn__bing_search"]
+
+    def test_pair_that_only_a_hidden_tool_has_is_no_word(self) -> None:
+        tools = [make_tool(1, "s", "a", "画图"), make_tool(2, "s", "b", "地图")]
+        outcome = search("画图", compile_tools(tools), visible=Visible.of([2]))
+        assert (outcome.outcome, outcome.unmatched_terms) == ("no_match", ("画图",))
 
     def test_stop_words_alone_are_searched_as_they_stand(self) -> None:
         assert search("of the").outcome == "matched"

@@ -64,6 +64,35 @@ def test_endings_do_not_matter(left: str, right: str) -> None:
     assert document_terms(left) == document_terms(right)
 
 
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("файлы", "файла"),
+        ("новый", "новые"),
+        ("الملفات", "للملف"),
+        ("البريد", "بريد"),
+        ("بريدا", "البريد"),
+        ("फ़ाइलें", "फाइल"),
+        ("αρχείο", "αρχεία"),
+        ("מִלָּה", "מלה"),
+        ("إنشاء", "انشاء"),
+        ("كـتاب", "كتاب"),
+    ],
+)
+def test_endings_and_what_may_be_left_out_do_not_matter_in_other_scripts(left: str, right: str) -> None:
+    assert document_terms(left) == document_terms(right)
+
+
+def test_cyrillic_letters_stay_apart() -> None:
+    assert words.fold_text("Й") == "й"
+    assert words.fold_text("Ё") == "е"
+
+
+@pytest.mark.parametrize("query", ["oeffnung", "offnung", "Öffnung", "ÖFFNUNG"])
+def test_umlauts_are_found_in_each_spelling(query: str) -> None:
+    assert set(document_terms(query)) & set(document_terms("Öffnung"))
+
+
 def test_words_are_whole() -> None:
     assert not set(document_terms("me")) & set(document_terms("comment"))
 
@@ -76,6 +105,8 @@ def test_words_are_whole() -> None:
         ("데이터베이스", "데이터"),
         ("画图", "画"),
         ("검색", "검"),
+        ("ค้นหาไฟล์", "ไฟล์"),
+        ("使用GitHub创建", "github"),
     ],
 )
 def test_text_without_spaces_is_found_by_its_parts(text: str, query: str) -> None:
@@ -83,12 +114,20 @@ def test_text_without_spaces_is_found_by_its_parts(text: str, query: str) -> Non
     assert {term for part in run.parts for term in part.terms} <= set(document_terms(text))
 
 
+def test_marks_stay_with_their_characters_in_pairs() -> None:
+    (word,) = words.split_words("ไฟล์")
+    assert word.parts[0].terms == ("ไฟ", "ฟล์")
+    assert word.parts[0].characters == ("ไ", "ฟ", "ล์")
+
+
 def test_text_without_spaces_ends_at_latin_letters() -> None:
     assert "api" in document_terms("天気API")
 
 
 def test_marks_stay_with_their_letters() -> None:
-    assert document_terms("हिन्दी") == ["हिन्दी"]
+    (word,) = words.split_words("हिन्दी")
+    assert [part.typed for part in word.parts] == ["हिन्दी"]
+    assert len(document_terms("हिन्दी")) == 1
 
 
 def test_stop_words_are_known_by_their_run() -> None:
@@ -97,6 +136,22 @@ def test_stop_words_are_known_by_their_run() -> None:
         "user",
         "Id",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ('post a message "see you at noon" to the team', "post a message to the team"),
+        ("rename the file 'my old notes' now", "rename the file now"),
+        ("say «добрый день» and “good day” to friends", "say and to friends"),
+        ("don't cut what isn't quoted", "don't cut what isn't quoted"),
+        ('use "create issue"', 'use "create issue"'),
+        ('"create issue"', '"create issue"'),
+        ("", ""),
+    ],
+)
+def test_what_is_quoted_is_cut_where_enough_is_left(text: str, rest: str) -> None:
+    assert words.cut_quoted(text).split() == rest.split()
 
 
 @pytest.mark.parametrize("text", ["", "!!!", "\x00", "\ud800", "🙂🙂", "___"])

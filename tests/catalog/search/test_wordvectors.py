@@ -35,6 +35,23 @@ def test_case_and_signs_do_not_matter(encoder: Encoder) -> None:
     assert np.allclose(plain, loud)
 
 
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("create an issue", 1),
+        ("搜索文件", 0),
+        ("найти файл", 0),
+        ("create zqxjkvbw", 0.5),
+        ("create 搜索", 0.5),
+        ("", 1),
+    ],
+)
+def test_only_latin_words_of_few_pieces_are_known(encoder: Encoder, text: str, known: float) -> None:
+    meaning = encoder.encode_query(text)
+    assert meaning is not None
+    assert meaning.known == known
+
+
 @pytest.mark.parametrize("text", ["", "!!!", "\ud800"])
 def test_a_text_without_words_is_zero(encoder: Encoder, text: str) -> None:
     assert not encoder.encode([text]).any()
