@@ -64,8 +64,8 @@ DEFAULT_THRESHOLDS: Mapping[ThresholdUnit, float] = {
 _GATEWAY_FIELDS = ("exposure", "call_timeout_seconds", "max_result_tokens", "record_calls")
 _PERCENT_UNITS = (ThresholdUnit.CONTEXT_PERCENT, ThresholdUnit.CONTEXT_USED)
 DEFAULT_CONTEXT_WINDOW = 200_000
-# Of the right answers that all-MiniLM-L6-v2 puts first on the quality sets, 19 in 20 are this similar; of queries of
-# random letters, asked of the same tools, 1 in 25 finds anything so similar.
+# Of the right answers that all-MiniLM-L6-v2 puts first on the quality sets, 19 in 20 are this similar; of
+# queries of random letters, asked of the same tools, 1 in 25 finds anything so similar.
 DEFAULT_MEANING_FLOOR = 0.3
 DEFAULT_SLUG = "default"  # the policy that is there from the start
 MAX_THRESHOLD = 10**12

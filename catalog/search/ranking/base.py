@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from catalog.domain.policy import DEFAULT_MEANING_FLOOR
 from catalog.search.arrays import Mask
 from catalog.search.compiled import Compiled
 from catalog.search.meaning import Encoder
-from catalog.search.request import DEFAULT_MEANING_FLOOR, MatchedBy, ScorePart
+from catalog.search.request import MatchedBy, ScorePart
 from catalog.search.term_lookup import Scores
 
 
