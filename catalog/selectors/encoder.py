@@ -21,6 +21,7 @@ from catalog.search.stored_vectors import StoredVectors
 from catalog.upstream.embeddings import EmbeddingsClient
 
 READ_AT_ONCE = 500
+LABELS = {"words": "word vectors", "onnx": "a sentence encoder", "endpoint": "an embeddings endpoint"}
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +48,11 @@ class EncoderStatus:
     @property
     def missing(self) -> int:
         return max(0, self.total - self.done)
+
+    @property
+    def label(self) -> str:
+        """For everybody; empty where search goes by words alone."""
+        return LABELS.get(self.kind, "")
 
     @property
     def state(self) -> str:

@@ -17,6 +17,7 @@ from catalog.domain.choices import Ranker
 from catalog.domain.errors import InvalidInput, Unavailable
 from catalog.domain.query import Required
 from catalog.selectors import saved_queries
+from catalog.selectors.encoder import read_encoder_status
 from catalog.selectors.hits import READINGS
 from catalog.selectors.query_examples import read_examples
 from catalog.services.saved_queries import version_of
@@ -121,6 +122,7 @@ def _try_search(form: ConsoleForm, searcher: Searcher, typed: KeptForm | None) -
         "required": trial.query.required if isinstance(trial.query, Required) else (),
         "rows": rows,
         "ranker": ranker,
+        "encoder": read_encoder_status() if ranker is Ranker.BM25F else None,
         "is_own_ranker": ranker == trial_context.offer.policy.ranker,
         "suggestions": _suggest(trial, query),
         "can_save": not is_pattern,

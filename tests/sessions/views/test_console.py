@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from django.test import Client
 
 from catalog.access.actors import COMMAND_LINE
 from catalog.access.roles import Role
+from catalog.domain.encoder_setting import EncoderSetting
 from catalog.domain.policy import DEFAULT_MEANING_FLOOR
 from catalog.models import Change, Policy
 from catalog.models.changes import Subject
@@ -18,6 +20,7 @@ from catalog.services import reindex, saved_queries
 from sessions.models import LoadedTool, SearchEvent, SearchEventOutcome
 from sessions.services.loading import SearchCall, search_and_load
 from sessions.services.search_results import describe_result
+from tests.harness.encoders import encoder_in_force
 from tests.harness.pages import HTMX, signed_in, text_of, visible_text
 from tests.harness.rows import make_policy, make_server, make_session, make_tool
 from tests.harness.searches import watch_searches
@@ -188,6 +191,19 @@ class TestReading:
         page = visible_text(ask("message branches"))
         assert re.search(r"None of these tools has a word of the\s+query: they are", page)
         assert page.count("by meaning") == 2
+
+    @pytest.mark.parametrize(
+        ("value", "words"),
+        [
+            ("words", r"bm25f with word vectors ·"),
+            ("none", r"bm25f with words alone ·"),
+            ("onnx:/nowhere", r"bm25f with a sentence encoder\s+\(cannot be used\) ·"),
+        ],
+    )
+    def test_what_the_meaning_comes_from_is_told(self, value: str, words: str, tmp_path: Path) -> None:
+        with encoder_in_force(EncoderSetting(value), tmp_path / "rest"):
+            assert re.search(words, visible_text(ask("send message")))
+            assert "vectors" not in visible_text(ask("send message", ranker="overlap"))
 
     def test_near_miss_leads_to_the_corrected_query(self) -> None:
         reindex.rebuild()
