@@ -18,6 +18,7 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(max_length=250, unique=True)),
                 ("dimensions", models.PositiveIntegerField(default=0, help_text="0 until the first vectors are stored.")),
                 ("number", models.PositiveBigIntegerField(default=0, help_text="Grows when vectors were stored: indexes then take them over.")),
+                ("edition", models.PositiveIntegerField(default=0, help_text="Grows when all vectors are made anew: indexes then drop those they have.")),
                 ("version", models.PositiveBigIntegerField(default=0, help_text="The catalog's version up to which every tool has its vector.")),
                 ("done", models.PositiveIntegerField(default=0)),
                 ("total", models.PositiveIntegerField(default=0, help_text="Tools, when they were last counted.")),

@@ -11,6 +11,9 @@ class EncoderState(models.Model):
     number = models.PositiveBigIntegerField(
         default=0, help_text="Grows when vectors were stored: indexes then take them over."
     )
+    edition = models.PositiveIntegerField(
+        default=0, help_text="Grows when all vectors are made anew: indexes then drop those they have."
+    )
     version = models.PositiveBigIntegerField(
         default=0, help_text="The catalog's version up to which every tool has its vector."
     )

@@ -63,7 +63,12 @@ def add_vectors(
         arrays["coarse_vectors"] = vectors @ basis
     has_none = np.count_nonzero(~vectors.any(axis=1)) if isinstance(encoder, StoredVectors) else 0
     notes["without_vector"] = int(has_none)
+    notes["edition"] = edition_of(encoder)
     return Compiled(arrays, notes)
+
+
+def edition_of(encoder: Encoder | None) -> int:
+    return encoder.edition if isinstance(encoder, StoredVectors) else 0
 
 
 def _choose_basis(vectors: Vectors, encoder: Encoder | None, former: Compiled | None) -> tuple[Vectors, int]:

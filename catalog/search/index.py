@@ -23,7 +23,7 @@ from whoosh.writing import SegmentWriter
 
 from catalog.search import generations, words
 from catalog.search.compiled import Compiled
-from catalog.search.compiling import add_vectors, compile_corpus
+from catalog.search.compiling import add_vectors, compile_corpus, edition_of
 from catalog.search.corpus import Corpus, join_corpora, make_corpus
 from catalog.search.documents import ToolDocument
 from catalog.search.errors import IndexDamaged
@@ -64,6 +64,12 @@ class IndexState:
     encoder: str = ""
     without_vector: int = 0
     vectors_number: int = 0
+    edition: int = 0
+
+    def is_of(self, encoder: Encoder | None) -> bool:
+        """Whether its vectors are of this encoder, and of the same edition."""
+        name = encoder.name if encoder else ""
+        return (self.encoder, self.edition) == (name, edition_of(encoder))
 
 
 def build(
@@ -121,7 +127,7 @@ def fill_vectors(folder: Path, stored: StoredVectors, *, vectors_number: int) ->
     """
     with generations.writing(folder):
         current, compiled = generations.open_current(folder)
-        if compiled.notes["encoder"] != stored.name:
+        if not state_of(compiled).is_of(stored):
             raise IndexDamaged(f"the index was made with the encoder {compiled.notes['encoder'] or 'none'}")
         vectors = compiled.vectors
         if vectors.shape[1] != stored.dimensions:
@@ -149,6 +155,7 @@ def state_of(compiled: Compiled) -> IndexState:
         encoder=notes["encoder"],
         without_vector=notes["without_vector"],
         vectors_number=notes["vectors_number"],
+        edition=notes["edition"],
     )
 
 
@@ -272,9 +279,8 @@ def _compile_store(store: Path, base: Compiled | None, encoder: Encoder | None) 
 
 def _has_vectors_of(base: Compiled, encoder: Encoder | None) -> bool:
     """An encoder that cannot be asked says 0 dimensions until its first vectors are there."""
-    if encoder is None:
-        return not base.notes["encoder"]
-    return bool(base.notes["encoder"] == encoder.name and base.vectors.shape[1] == encoder.dimensions)
+    dimensions = encoder.dimensions if encoder else 0
+    return state_of(base).is_of(encoder) and base.vectors.shape[1] == dimensions
 
 
 def _read_store(reader: IndexReader, base: Compiled | None, encoder: Encoder | None) -> Corpus:

@@ -30,9 +30,11 @@ class StoredVectors:
     is_sentence_encoder = True
     coarse_dimensions = 0
 
-    def __init__(self, name: str, dimensions: int, read: ReadVectors) -> None:
-        """`read` gives what there is of some digests. `dimensions` is 0 where there is nothing yet."""
-        self.name, self.dimensions = name, dimensions
+    def __init__(self, name: str, dimensions: int, read: ReadVectors, *, edition: int = 0) -> None:
+        """`read` gives what there is of some digests. `dimensions` is 0 where there is nothing yet. Vectors
+        of different editions are not comparable, although the name is the same.
+        """
+        self.name, self.dimensions, self.edition = name, dimensions, edition
         self._read = read
 
     def encode(self, texts: Sequence[str]) -> Vectors:

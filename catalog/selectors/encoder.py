@@ -100,7 +100,8 @@ def read_index_encoder() -> tuple[Encoder | None, int]:
     if encoder is None or not encoder.is_sentence_encoder:
         return encoder, 0
     state = EncoderState.objects.filter(name=encoder.name).first() or EncoderState(name=encoder.name)
-    return StoredVectors(encoder.name, state.dimensions, partial(_read_vectors, state.pk)), state.number
+    read = partial(_read_vectors, state.pk)
+    return StoredVectors(encoder.name, state.dimensions, read, edition=state.edition), state.number
 
 
 def read_vectors_number() -> int:

@@ -86,10 +86,22 @@ def look_again() -> None:
 
 def forget_vectors() -> None:
     """Have every tool encoded again by the encoder in force: after the model behind an endpoint changed."""
-    if encoder := find_kept_encoder():
-        with transaction.atomic():
-            EncoderState.objects.filter(name=encoder.name).delete()
-        request_encoding()
+    encoder = find_kept_encoder()
+    if encoder is None:
+        return
+    states = EncoderState.objects.filter(name=encoder.name)
+    with transaction.atomic():
+        states.update(
+            edition=F("edition") + 1,
+            number=F("number") + 1,
+            dimensions=0,
+            version=0,
+            done=0,
+            problem="",
+            problem_at=None,
+        )
+        ToolVector.objects.filter(encoder__in=states).delete()
+    request_encoding()
 
 
 def _encode_missing(job: Job, encoder: Encoder, state: EncoderState) -> bool:
@@ -138,9 +150,11 @@ def _store(
     ]
     with transaction.atomic():
         jobs.store_result(job, {"done": done, "total": total})
-        fitting = _states(state).filter(dimensions__in=[0, dimensions])
+        fitting = _states(state).filter(edition=state.edition, dimensions__in=[0, dimensions])
         if not fitting.update(dimensions=dimensions, done=done, total=total, problem="", problem_at=None):
-            stored = _states(state).values_list("dimensions", flat=True).first()
+            edition, stored = _states(state).values_list("edition", "dimensions").get()
+            if edition != state.edition:
+                raise jobs.LostHold("all vectors are made anew meanwhile")
             raise UnusableEncoder(
                 f"{state.name}: its vectors have {dimensions} dimensions, those stored before {stored}"
             )

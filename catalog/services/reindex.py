@@ -92,7 +92,7 @@ def is_behind() -> bool:
     if state.version < searched_version():
         return True
     encoder, number = read_index_encoder()
-    return state.encoder != _name_of(encoder) or _can_take_over(state, encoder, number)
+    return not state.is_of(encoder) or _can_take_over(state, encoder, number)
 
 
 def read_index_lag() -> IndexLag | None:
@@ -106,7 +106,7 @@ def bring_up_to_date() -> None:
     with _only_one():
         try:
             state = index.read_index_state(settings.INDEX_FOLDER)
-            if state.encoder != _name_of(read_index_encoder()[0]):
+            if not state.is_of(read_index_encoder()[0]):
                 _build()
                 return
             _catch_up(state.version)
@@ -154,10 +154,6 @@ def _take_over_vectors() -> None:
 
 def _can_take_over(state: IndexState, encoder: Encoder | None, number: int) -> bool:
     return isinstance(encoder, StoredVectors) and state.without_vector > 0 and state.vectors_number != number
-
-
-def _name_of(encoder: Encoder | None) -> str:
-    return encoder.name if encoder else ""
 
 
 def _catch_up(known: int) -> None:

@@ -250,6 +250,25 @@ class TestStoredVectors:
 
 
 class TestFollowing:
+    def test_node_drops_vectors_that_are_made_anew(
+        self, catalog: Server, endpoint: EmbeddingsServer, index_folder: Path
+    ) -> None:
+        encoding.request_encoding()
+        work()
+        follower = index_follower.Follower()
+        follower.catch_up()
+        before = index.read_index_state(index_folder)
+        endpoint.behaviour = "other dimension"
+        encoding.forget_vectors()
+        assert follower.catch_up()
+        assert index.read_index_state(index_folder).without_vector == 3
+        assert not is_by_meaning()
+        work()
+        follower.catch_up()
+        after = index.read_index_state(index_folder)
+        assert (after.without_vector, after.edition) == (0, before.edition + 1)
+        assert is_by_meaning()
+
     def test_node_takes_over_vectors_that_another_made(
         self, catalog: Server, in_force: OnnxEncoder, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
