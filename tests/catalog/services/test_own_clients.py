@@ -13,8 +13,8 @@ from catalog.domain.choices import AuthKind, AuthState, Transport
 from catalog.domain.connection import UpstreamFailure
 from catalog.domain.errors import InvalidInput
 from catalog.models import OAuthClient, OAuthGrant, Server
-from catalog.services import access_tokens, sign_in
-from catalog.services.sign_in import ClientSettings
+from catalog.services import access_tokens, oauth_clients, sign_in
+from catalog.services.oauth_clients import ClientSettings
 from tests.catalog.services.signing_in import (
     CALLBACK,
     add_server,
@@ -156,7 +156,7 @@ class TestOwnClient:
         place.signer.add_client("own", redirect_uris=(CALLBACK,))
         give_client(server, place, admin)
         connect(server, admin)
-        sign_in.set_client(server=server, wanted=ClientSettings(AuthKind.NONE), actor=admin)
+        oauth_clients.set_client(server=server, wanted=ClientSettings(AuthKind.NONE), actor=admin)
         assert not OAuthClient.objects.exists()
         assert grant_of(server).sealed == ""
 

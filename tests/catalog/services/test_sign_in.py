@@ -17,9 +17,10 @@ from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.domain.dialects import ServerEntry
 from catalog.domain.errors import Conflict, InvalidInput, NotAllowed
 from catalog.models import Change, OAuthAttempt, OAuthClient, OAuthGrant, RefreshRun, Server
-from catalog.services import access_tokens, oauth_rows, retention, servers, sign_in
+from catalog.services import access_tokens, oauth_clients, oauth_rows, retention, servers, sign_in
+from catalog.services.oauth_clients import ClientSettings, WayBack
 from catalog.services.oauth_rows import AttemptSecrets
-from catalog.services.sign_in import ClientSettings, SignInFailed, WayBack
+from catalog.services.sign_in import SignInFailed
 from tests.catalog.services.signing_in import (
     CALLBACK,
     WAY_BACK,
@@ -445,7 +446,7 @@ class TestRights:
             lambda: sign_in.begin(server=server, actor=actor, way_back=WAY_BACK),
             lambda: sign_in.finish(answer={"state": "x", "code": "y"}, actor=actor),
             lambda: sign_in.disconnect(server=server, actor=actor),
-            lambda: sign_in.set_client(server=server, wanted=wanted, actor=actor),
+            lambda: oauth_clients.set_client(server=server, wanted=wanted, actor=actor),
             lambda: sign_in.obtain_own_token(server=server, actor=actor),
         ):
             with pytest.raises(NotAllowed):
