@@ -87,13 +87,19 @@ def store_tokens(
     grant.holder, grant.held_until, grant.rest_until, grant.last_error = "", None, None, ""
 
 
+def describe_grant(grant: OAuthGrant) -> dict[str, object]:
+    """For the change record: whose tokens, and for what, never a token."""
+    scopes = " ".join(grant.granted_scopes)
+    return {"signIn": str(grant.state), "issuer": grant.issuer, "scopes": scopes}
+
+
 @lock_catalog()
 def end_grant(grant: OAuthGrant, failure: UpstreamFailure) -> None:
     """The grant cannot be used any more, and an admin has to sign in again: told once, not retried."""
     row = OAuthGrant.objects.filter(pk=grant.pk, generation=grant.generation).first()
     if row is None or row.state == AuthState.RECONNECT_NEEDED:
         return
-    now, before = timezone.now(), row.state
+    now, before = timezone.now(), describe_grant(row)
     secrets = oauth_rows.read_grant(row)
     kept = replace(secrets, access_token="", refresh_token="", client=None)
     OAuthGrant.objects.filter(pk=row.pk).update(
@@ -123,7 +129,7 @@ def end_grant(grant: OAuthGrant, failure: UpstreamFailure) -> None:
         actor=actors.SYSTEM,
         subject=Subject.SERVER,
         name=server.name,
-        before={"signIn": before},
+        before=before,
         after={"signIn": AuthState.RECONNECT_NEEDED},
     )
 

@@ -27,7 +27,7 @@ from catalog.models import OAuthClient, OAuthGrant, Server
 from catalog.models.changes import Subject
 from catalog.models.oauth import ClientSource
 from catalog.sealing import SealBroken
-from catalog.services import changes, grant_endings, oauth_rows
+from catalog.services import changes, grant_endings, grant_renewal, oauth_rows
 from catalog.services.catalog_lock import lock_catalog
 from catalog.upstream import oauth, oauth_discovery
 
@@ -101,6 +101,10 @@ def set_client(*, server: Server, wanted: ClientSettings, actor: actors.Actor) -
     client.save()
     if had_secret and secret and had_secret != secret:
         after["clientSecret"] = "replaced"
+    grant = OAuthGrant.objects.filter(server=server).first()
+    if grant is not None and grant.sealed:
+        before |= grant_renewal.describe_grant(grant)
+        after["signIn"] = AuthState.NONE
     grant_endings.end_with_client(server)
     if wanted.kind is AuthKind.CLIENT_CREDENTIALS:
         OAuthGrant.objects.get_or_create(server=server)
@@ -117,7 +121,7 @@ def _forget_sign_in(server: Server, wanted: ClientSettings, actor: actors.Actor)
         return
     before, after = describe_client(row), dict[str, object]()
     if grant is not None and grant.sealed:
-        before, after = {**before, "signIn": str(grant.state)}, {**after, "signIn": AuthState.NONE}
+        before, after = before | grant_renewal.describe_grant(grant), {"signIn": AuthState.NONE}
         transaction.on_commit(grant_endings.prepare_revocation(grant), robust=True)
     OAuthClient.objects.filter(server=server).delete()
     grant_endings.end_with_client(server)

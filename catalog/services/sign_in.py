@@ -157,13 +157,13 @@ def disconnect(*, server: Server, actor: actors.Actor) -> bool:
         grant = OAuthGrant.objects.select_for_update().filter(server=server).first()
         if grant is None or not grant.sealed:
             raise Conflict(f"{server.name} is not connected")
-        before, revoke = str(grant.state), grant_endings.prepare_revocation(grant)
+        before, revoke = grant_renewal.describe_grant(grant), grant_endings.prepare_revocation(grant)
         grant_endings.clear_grant(grant)
         changes.record_change(
             actor=actor,
             subject=Subject.SERVER,
             name=server.name,
-            before={"signIn": before},
+            before=before,
             after={"signIn": AuthState.NONE},
         )
         if server.enabled:
@@ -202,13 +202,12 @@ def _store_grant(server_id: int, opened: AttemptSecrets, tokens: Tokens, actor: 
     grant.connected_by, grant.connected_at = actor.label, grant.obtained_at
     grant.save()
     grant_endings.ask_anew(server)
-    scopes = " ".join(grant.granted_scopes)
     changes.record_change(
         actor=actor,
         subject=Subject.SERVER,
         name=server.name,
         before={"signIn": before},
-        after={"signIn": AuthState.CONNECTED, "issuer": grant.issuer, "scopes": scopes},
+        after=grant_renewal.describe_grant(grant),
     )
     return server
 

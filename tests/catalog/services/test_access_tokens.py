@@ -358,6 +358,8 @@ class TestEndedGrant:
         change = Change.objects.latest("pk")
         assert Change.objects.count() == changes + 1
         assert (change.actor, change.after) == ("toolsearch", {"signIn": "reconnect_needed"})
+        granted = {"issuer": place.signer.issuer, "scopes": "read offline_access"}
+        assert change.before == {"signIn": "connected", **granted}
         assert asked_for_tokens(place) == 1
 
     def test_is_not_tried_again_by_the_clock(self, place: ProtectedServer, server: Server) -> None:

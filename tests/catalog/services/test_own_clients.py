@@ -12,7 +12,7 @@ from catalog.access.actors import Actor
 from catalog.domain.choices import AuthKind, AuthState, Transport
 from catalog.domain.connection import UpstreamFailure
 from catalog.domain.errors import InvalidInput
-from catalog.models import OAuthClient, OAuthGrant, Server
+from catalog.models import Change, OAuthClient, OAuthGrant, Server
 from catalog.services import access_tokens, oauth_clients, sign_in
 from catalog.services.oauth_clients import ClientSettings
 from tests.catalog.services.signing_in import (
@@ -114,6 +114,10 @@ class TestOwnClient:
         give_client(server, place, admin)
         grant = grant_of(server)
         assert (grant.state, grant.sealed) == (AuthState.NONE, "")
+        change = Change.objects.latest("pk")
+        granted = {"signIn": "connected", "issuer": place.signer.issuer, "scopes": "read offline_access"}
+        assert change.before == granted
+        assert (change.after["signIn"], change.after["clientId"]) == ("none", "own")
         assert run_refresh(server).error_code == "sign_in_needed"
 
     def test_secret_has_to_be_given_again_for_another_client(
@@ -159,6 +163,9 @@ class TestOwnClient:
         oauth_clients.set_client(server=server, wanted=ClientSettings(AuthKind.NONE), actor=admin)
         assert not OAuthClient.objects.exists()
         assert grant_of(server).sealed == ""
+        change = Change.objects.latest("pk")
+        assert (change.before["signIn"], change.before["issuer"]) == ("connected", place.signer.issuer)
+        assert change.after == {"signIn": "none"}
 
 
 class TestClientCredentials:

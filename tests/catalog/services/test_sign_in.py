@@ -127,6 +127,17 @@ class TestWholeWay:
             "scopes": "read offline_access",
         }
 
+    def test_again_is_in_the_change_record_as_the_first_one(
+        self, place: ProtectedServer, server: Server, admin: Actor
+    ) -> None:
+        connect(server, admin)
+        place.signer.end_grants()
+        run_refresh(server)
+        grant = connect(server, admin)
+        granted = {"issuer": grant.issuer, "scopes": "read offline_access"}
+        assert last_change().before == {"signIn": "reconnect_needed"}
+        assert last_change().after == {"signIn": "connected", **granted}
+
     def test_may_be_gone_before_the_server_was_ever_asked(self, place: ProtectedServer, admin: Actor) -> None:
         server = add_server(place.connection())
         assert connect(server, admin).granted_scopes == ["read", "offline_access"]
@@ -405,7 +416,9 @@ class TestDisconnecting:
         assert place.signer.find_scopes(token) is None
         grant = grant_of(server)
         assert (grant.state, grant.sealed, grant.renews) == (AuthState.NONE, "", False)
-        assert (last_change().before, last_change().after) == ({"signIn": "connected"}, {"signIn": "none"})
+        granted = {"issuer": place.signer.issuer, "scopes": "read offline_access"}
+        assert last_change().before == {"signIn": "connected", **granted}
+        assert last_change().after == {"signIn": "none"}
         assert run_refresh(server).error_code == "sign_in_needed"
         assert place.tokens[-1] == ""
         assert place.signer.count("/register") == 1
