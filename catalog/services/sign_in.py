@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from catalog.access import actors
 from catalog.access.roles import Role
-from catalog.domain.choices import AuthState
+from catalog.domain.choices import AuthKind, AuthState
 from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.domain.errors import Conflict, ToolSearchError
 from catalog.domain.limits import OAUTH_SCOPES
@@ -150,10 +150,15 @@ def obtain_own_token(*, server: Server, actor: actors.Actor) -> None:
 def disconnect(*, server: Server, actor: actors.Actor) -> bool:
     """Forget the tokens, and tell the provider so. Returns whether it took note of that.
 
-    Blocks for some seconds; call outside of a transaction.
+    Blocks for some seconds; call outside of a transaction. Raises Conflict where nothing is ended by it.
     """
     actors.require(actor, Role.ADMIN)
     with lock_catalog():
+        if OAuthClient.objects.filter(server=server, kind=AuthKind.CLIENT_CREDENTIALS).exists():
+            raise Conflict(
+                f"{server.name} is connected without a person, by its client id, and the next refresh would "
+                "connect it again: remove the client id (by REST, give the kind none), or disable the server"
+            )
         grant = OAuthGrant.objects.select_for_update().filter(server=server).first()
         if grant is None or not grant.sealed:
             raise Conflict(f"{server.name} is not connected")
