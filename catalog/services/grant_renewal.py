@@ -213,7 +213,7 @@ def _store(
         *("asked_scopes", "granted_scopes"),
     )
     state: dict[str, Any] = {}
-    if grant.state != AuthState.SCOPE_NEEDED:
+    if not _lacks_scopes(grant):
         state["state"] = AuthState.CONNECTED
     if grant.connected_at is None:  # a client's own token: nobody signed in
         url = connections.read_connection(grant.server).url
@@ -224,8 +224,17 @@ def _store(
     return tokens.access_token if is_stored else None
 
 
+def _lacks_scopes(grant: OAuthGrant) -> bool:
+    """Whether the server has asked for more than its new token is good for, as far as that is known."""
+    if grant.state != AuthState.SCOPE_NEEDED or grant.connected_at is None:
+        return False
+    return not grant.needed_scopes or not set(grant.needed_scopes) <= set(grant.granted_scopes)
+
+
 def _rest(grant: OAuthGrant, failure: UpstreamFailure) -> None:
+    """The authorization server gave no token now. Where it does not grant the scopes, that is the state."""
     rest = min(max(REST, timedelta(seconds=failure.retry_after_seconds)), LONGEST_REST)
+    state = {"state": AuthState.SCOPE_NEEDED} if failure.code is FailureCode.SCOPE_NEEDED else {}
     OAuthGrant.objects.filter(pk=grant.pk, holder=grant.holder).update(
-        holder="", held_until=None, rest_until=timezone.now() + rest, last_error=failure.message
+        holder="", held_until=None, rest_until=timezone.now() + rest, last_error=failure.message, **state
     )

@@ -13,6 +13,7 @@ from catalog.domain.choices import AuthKind, AuthState, Transport
 from catalog.domain.connection import UpstreamFailure
 from catalog.domain.errors import InvalidInput
 from catalog.models import Change, OAuthClient, OAuthGrant, Server
+from catalog.selectors.sign_in_card import read_card
 from catalog.services import access_tokens, oauth_clients, sign_in
 from catalog.services.oauth_clients import ClientSettings
 from tests.catalog.services.signing_in import (
@@ -22,6 +23,7 @@ from tests.catalog.services.signing_in import (
     connect,
     give_client,
     grant_of,
+    let_expire,
     make_admin,
     open_jobs,
     run_refresh,
@@ -214,6 +216,37 @@ class TestClientCredentials:
         place.signer.clients["own"].secret = "s3cret"
         sign_in.obtain_own_token(server=server, actor=admin)
         assert run_refresh(server).is_ok
+
+    def test_that_ask_for_scopes_which_are_not_granted_say_so(
+        self, place: ProtectedServer, server: Server, admin: Actor
+    ) -> None:
+        self.give(place, server, admin, scopes=("read", "everything"))
+        run = run_refresh(server)
+        assert (run.error_code, server.status) == ("scope_needed", "sign_in_needed")
+        card = read_card(Server.objects.get(pk=server.pk), header_names=())
+        assert card is not None
+        assert (card.auth.state, card.auth.is_connected) == (AuthState.SCOPE_NEEDED, False)
+        assert "does not grant the scopes" in card.auth.error
+        assert (card.action, card.can_disconnect) == ("Connect", False)
+        give_client(server, place, admin, kind=AuthKind.CLIENT_CREDENTIALS, scopes=("read",))
+        assert run_refresh(server).is_ok
+        assert (grant_of(server).state, grant_of(server).last_error) == (AuthState.CONNECTED, "")
+
+    @pytest.mark.parametrize("was_connected", [False, True])
+    def test_are_connected_when_the_provider_grants_them_after_all(
+        self, place: ProtectedServer, server: Server, admin: Actor, was_connected: bool
+    ) -> None:
+        self.give(place, server, admin, scopes=("read", "count"))
+        if was_connected:
+            run_refresh(server)
+            let_expire(server)
+        granted, place.signer.rules.scopes = place.signer.rules.scopes, ("read",)
+        run_refresh(server)
+        assert grant_of(server).state == AuthState.SCOPE_NEEDED
+        place.signer.rules.scopes = granted
+        OAuthGrant.objects.update(rest_until=None)
+        assert run_refresh(server).is_ok
+        assert grant_of(server).state == AuthState.CONNECTED
 
     def test_ask_for_the_scopes_that_an_admin_wants(
         self, place: ProtectedServer, server: Server, admin: Actor
