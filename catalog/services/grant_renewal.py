@@ -28,6 +28,7 @@ from catalog.services import changes, connections, oauth_rows
 from catalog.services.catalog_lock import lock_catalog
 from catalog.services.oauth_rows import GrantSecrets
 from catalog.upstream import oauth
+from catalog.upstream.oauth_http import Network
 
 HOLD = timedelta(seconds=30)  # longer than a renewal may take: two at once would end the grant
 REST = timedelta(seconds=30)  # after the authorization server failed; longer where it asks for that
@@ -147,8 +148,8 @@ def resolved_address(connection: Connection) -> str:
     return resolve(connection, os.environ, rules).url
 
 
-def read_network() -> oauth.Network:
-    return oauth.Network(AddressRules(allow_private=settings.PRIVATE_ADDRESSES_ALLOWED))
+def read_network() -> Network:
+    return Network(AddressRules(allow_private=settings.PRIVATE_ADDRESSES_ALLOWED))
 
 
 def _claim(grant: OAuthGrant) -> bool:
@@ -188,7 +189,7 @@ def _own_scopes(server: AuthorizationServer, grant: OAuthGrant) -> list[str]:
     return [one for one in dict.fromkeys((*server.scopes, *grant.needed_scopes)) if one != OFFLINE]
 
 
-def _discover(grant: OAuthGrant, client: OAuthClient, network: oauth.Network) -> AuthorizationServer:
+def _discover(grant: OAuthGrant, client: OAuthClient, network: Network) -> AuthorizationServer:
     url = resolved_address(connections.read_connection(grant.server))
     # Nobody is sent anywhere, so it does not matter whether the way there is protected by PKCE.
     return oauth.discover(url, challenge_of(grant), network, issuer=client.issuer, pkce_unlisted=True)

@@ -30,6 +30,7 @@ from catalog.sealing import SealBroken
 from catalog.services import changes, grant_endings, grant_renewal, oauth_rows
 from catalog.services.catalog_lock import lock_catalog
 from catalog.upstream import oauth, oauth_discovery
+from catalog.upstream.oauth_http import Network
 
 CLIENT_FIELDS = ("signInKind", "signInIssuer", "clientId", "clientScopes", "clientSecret", "pkceUnlisted")
 
@@ -174,7 +175,7 @@ def document_address() -> str:
 
 
 def find_client(
-    server: Server, found: AuthorizationServer, way_back: WayBack, network: oauth.Network
+    server: Server, found: AuthorizationServer, way_back: WayBack, network: Network
 ) -> ClientCredentials:
     """One's own, then the document, then the registration of before, then a new one.
 

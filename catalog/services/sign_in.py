@@ -35,6 +35,7 @@ from catalog.services.oauth_clients import WayBack
 from catalog.services.oauth_rows import AttemptSecrets, GrantSecrets
 from catalog.upstream import oauth
 
+BEGIN_SECONDS = 15.0  # to find out who signs people in, and to register there
 ATTEMPT_LASTS = timedelta(minutes=10)
 STALE = "This sign-in is not under way here any more: connect again from the server's page"
 
@@ -59,7 +60,7 @@ class Departure:
 
 
 def begin(*, server: Server, actor: actors.Actor, way_back: WayBack) -> OAuthAttempt:
-    """Find out where to sign in, and as which client. Blocks for some seconds; call outside of a transaction.
+    """Find out where to sign in, and as which client, within 15 s. Call outside of a transaction.
 
     Raises UpstreamFailure where there is no way to sign in.
     """
@@ -69,7 +70,8 @@ def begin(*, server: Server, actor: actors.Actor, way_back: WayBack) -> OAuthAtt
     connection = connections.read_connection(server)
     grant = OAuthGrant.objects.filter(server=server).first()
     own = OAuthClient.objects.filter(server=server, source=ClientSource.GIVEN).first()
-    network, url = grant_renewal.read_network(), grant_renewal.resolved_address(connection)
+    url, network = grant_renewal.resolved_address(connection), grant_renewal.read_network()
+    network = network.within(BEGIN_SECONDS)
     found = oauth.discover(
         url,
         grant_renewal.challenge_of(grant),

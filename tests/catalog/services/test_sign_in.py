@@ -21,6 +21,7 @@ from catalog.services import access_tokens, oauth_clients, oauth_rows, retention
 from catalog.services.oauth_clients import ClientSettings, WayBack
 from catalog.services.oauth_rows import AttemptSecrets
 from catalog.services.sign_in import SignInFailed
+from catalog.upstream import oauth_http
 from tests.catalog.services.signing_in import (
     CALLBACK,
     WAY_BACK,
@@ -38,6 +39,7 @@ from tests.catalog.services.signing_in import (
     secrets_of,
 )
 from tests.harness.bad_answers import send_html, send_json, send_status
+from tests.harness.clocks import set_clock
 from tests.harness.protected_server import (
     SCOPE_OF_TOOL,
     ProtectedServer,
@@ -405,6 +407,19 @@ class TestRegistration:
             finish(answer, admin)
         let_expire(server)
         assert run_refresh(server).is_ok
+
+
+class TestDeadline:
+    def test_of_finding_out_where_and_of_registering_is_one(
+        self, place: ProtectedServer, server: Server, admin: Actor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        readings = iter([0.0, 1.0, 1.0 + sign_in.BEGIN_SECONDS])
+        set_clock(monkeypatch, oauth_http, monotonic=lambda: next(readings))
+        with pytest.raises(UpstreamFailure, match="did not answer in time") as failure:
+            begin(server, admin)
+        assert failure.value.code is FailureCode.SIGN_IN_SERVER_DOWN
+        assert place.signer.count("/register") == 0
+        assert not OAuthAttempt.objects.exists()
 
 
 class TestDisconnecting:
