@@ -33,7 +33,7 @@ from catalog.selectors import rest
 from catalog.selectors.rest import ServerWithSizes
 from catalog.selectors.server_auth import read_auth
 from catalog.selectors.servers import find_server
-from catalog.services import config, servers, sign_in, snapshots
+from catalog.services import config, oauth_clients, servers, snapshots
 from catalog.services.catalog_lock import lock_catalog
 from catalog.tasks import wake_workers_on_commit
 
@@ -235,7 +235,7 @@ def _store_auth(caller: Caller, server: Server, wanted: AuthIn, shown: dict[str,
     changed = {name: value for name, value in sent.items() if value != shown.get(name)}
     if changed:  # a new client gets its issuer too, which may be the one that is shown
         is_own = bool(_describe_auth(server).client_id)
-        sign_in.change_client(server=server, given=changed if is_own else sent, actor=caller.actor)
+        oauth_clients.change_client(server=server, given=changed if is_own else sent, actor=caller.actor)
 
 
 def _changes_address(name: str, sent: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from catalog.domain.choices import AuthKind
 from catalog.domain.limits import OAUTH_SCOPE_CHARS, OAUTH_SCOPES, OAUTH_TOKEN_CHARS, OAUTH_URL_CHARS
 from catalog.forms.servers import plain_input
 from catalog.selectors.server_auth import ServerAuth
-from catalog.services.sign_in import ClientSettings
+from catalog.services.oauth_clients import ClientSettings
 
 KINDS = (
     (AuthKind.OAUTH, "A person signs in"),

@@ -40,7 +40,9 @@ class ServerAuth:
 
     @property
     def is_connected(self) -> bool:
-        return self.state in (AuthState.CONNECTED, AuthState.SCOPE_NEEDED)
+        """Whether there is a token. Scopes may be lacking for the first one, too."""
+        has_token = self.state is AuthState.SCOPE_NEEDED and self.obtained_at is not None
+        return self.state is AuthState.CONNECTED or has_token
 
     @property
     def was_renewed(self) -> bool:

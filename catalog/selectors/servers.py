@@ -10,6 +10,7 @@ from django.db.models import Case, Count, F, IntegerField, Q, QuerySet, Sum, Whe
 from django.db.models.functions import Coalesce
 
 from catalog.console.paging import Page, cut_page
+from catalog.domain.choices import AuthState
 from catalog.domain.errors import NotFound
 from catalog.domain.server_names import read_server_number
 from catalog.domain.sizes import split_tokens, tokens_of
@@ -201,10 +202,14 @@ class Attention:
 
 
 def servers_needing_attention(*, now: datetime) -> Attention:
-    """Enabled servers that fail, and those whose first refresh is overdue."""
+    """Enabled servers that fail, that refused a call for want of a right, or whose first refresh is overdue.
+
+    Each with its grant.
+    """
     is_forgotten = Q(last_refreshed_at=None, created_at__lt=now - FIRST_REFRESH_WITHIN)
-    troubled = Server.objects.filter(Q(failures__gt=0) | is_forgotten, enabled=True)
-    shown = list(troubled.order_by("-failures", "name")[: ATTENTION_ROWS + 1])
+    lacks_rights = Q(oauth_grant__state=AuthState.SCOPE_NEEDED)
+    troubled = Server.objects.filter(Q(failures__gt=0) | lacks_rights | is_forgotten, enabled=True)
+    shown = list(troubled.select_related("oauth_grant").order_by("-failures", "name")[: ATTENTION_ROWS + 1])
     if shown:
         more = troubled.count() - ATTENTION_ROWS if len(shown) > ATTENTION_ROWS else 0
         return Attention(shown[:ATTENTION_ROWS], more)

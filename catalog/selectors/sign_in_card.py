@@ -47,8 +47,7 @@ class SignInCard:
     def action(self) -> str:
         """What the button says; empty where there is nothing for somebody to do."""
         if self.is_own:
-            idle = (AuthState.CONNECTED, AuthState.SCOPE_NEEDED)
-            return "" if self.auth.state in idle else self._connect
+            return "" if self.auth.is_connected else self._connect
         return "Grant more" if self.auth.state is AuthState.SCOPE_NEEDED else self._connect
 
     @property

@@ -28,9 +28,10 @@ from catalog.services import (
     decisions,
     derived_state,
     edits,
+    grant_endings,
+    oauth_clients,
     refresh,
     saved_queries,
-    sign_in,
 )
 from catalog.services.catalog_lock import lock_catalog
 from catalog.services.tools import mark_facts_changed, rename_tools
@@ -190,7 +191,7 @@ def _forget_address(server: Server, stored: ServerEntry | None, entry: ServerEnt
     """Clear the failures of the former address, and end the sign-in to it."""
     if stored is None or stored.url != entry.url:
         is_same_host = stored is not None and is_same_destination(entry, stored, with_path=False)
-        sign_in.forget_address(server, keeps_client=is_same_host)
+        grant_endings.forget_address(server, keeps_client=is_same_host)
     server.failures = 0
     server.last_error_code = server.last_error = ""
     server.stale_since = None
@@ -388,7 +389,7 @@ def _edit_row(server: Server) -> edits.EditedRow:
         "refreshIntervalSeconds": server.refresh_interval_seconds,
         "keepsNoState": server.keeps_no_state,
     }
-    client = sign_in.describe_edited_client(server)
+    client = oauth_clients.describe_edited_client(server)
     shown |= {name: value for name, value in client.items() if name != "clientSecret"}
     secrets: dict[str, object] = {"secrets": str(server.sealed)}
     if entry is not None:

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from catalog.domain.connection import JsonObject, UpstreamFailure
 from catalog.upstream.exchange import Exchange, current_exchange
 from catalog.upstream.message_filter import MessageFilter
-from catalog.upstream.progress import OnProgress, ProgressRelay
+from catalog.upstream.progress import Hide, OnProgress, ProgressRelay
 
 CALL_TOOL = "tools/call"
 # The SDK's own, which a caller may not set, and what asks for messages that nobody here reads.
@@ -67,18 +67,22 @@ async def send_request(
     *,
     messages: MessageFilter,
     progress_per_second: float,
+    hide: Hide,
 ) -> JsonObject:
-    """The result. Raises what the SDK raises, or RequestAborted. Cancelling it cancels the server's work."""
+    """The result, as `hide` leaves it. Raises what the SDK raises, or RequestAborted. Cancelling it cancels
+    the server's work.
+    """
     messages.begin_call()
     if request.method == CALL_TOOL and request.input_schema is not None:
         _seed_headers(session, str(request.params.get("name")), request.input_schema)
     reset = current_exchange.set(exchange)
     try:
-        async with _relay(messages, request.on_progress, progress_per_second) as token:
+        async with _relay(messages, request.on_progress, progress_per_second, hide) as token:
             params = with_meta(request.params, token)
-            return await _send(session, Request[Any, Any](method=request.method, params=params), exchange)
+            result = await _send(session, Request[Any, Any](method=request.method, params=params), exchange)
     finally:
         current_exchange.reset(reset)
+    return cast("JsonObject", hide(result))
 
 
 async def _send(session: ClientSession, request: Request[Any, Any], exchange: Exchange) -> JsonObject:
@@ -108,13 +112,13 @@ def _seed_headers(session: ClientSession, tool: str, input_schema: Mapping[str, 
 
 @asynccontextmanager
 async def _relay(
-    messages: MessageFilter, on_progress: OnProgress | None, per_second: float
+    messages: MessageFilter, on_progress: OnProgress | None, per_second: float, hide: Hide
 ) -> AsyncIterator[int | None]:
     """Gives the token by which progress is asked for; None where nobody wants any."""
     if on_progress is None:
         yield None
         return
-    relay = ProgressRelay(on_progress, per_second=per_second)
+    relay = ProgressRelay(on_progress, per_second=per_second, hide=hide)
     token = messages.add_relay(relay)
     task = asyncio.create_task(relay.run())
     try:

@@ -207,10 +207,17 @@ class Lease:
                 exchange,
                 messages=self._messages,
                 progress_per_second=self._pool.limits.progress_per_second,
+                hide=self._hide_tokens,
             )
         except Exception as error:
             problem = error
         raise await self._explain(problem, exchange) from None
+
+    def _hide_tokens(self, answer: Any) -> Any:
+        """Without the tokens of a sign-in, which no client may see. What an admin has put into the settings
+        is left as the server tells it.
+        """
+        return mask_within(answer, secrets=self._tokens) if self._tokens else answer
 
     async def _explain(self, error: Exception, exchange: Exchange) -> Exception:
         if self._is_over and exchange.failure is None:

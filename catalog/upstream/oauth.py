@@ -4,15 +4,12 @@ Each function is one short conversation with an end, and raises UpstreamFailure.
 servers are shown to nobody: they may hold parts of tokens.
 """
 
-import asyncio
 import base64
 import hashlib
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx2
@@ -25,7 +22,6 @@ from mcp.client.auth.oauth2 import OAuthContext, check_registration_usable
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthMetadata, OAuthToken
 from pydantic import ValidationError
 
-from catalog.domain.addresses import AddressRules
 from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.domain.oauth import (
     NO_SECRET,
@@ -44,14 +40,21 @@ from catalog.domain.oauth import (
     is_scope,
     read_scopes,
 )
-from catalog.upstream.guard import Resolver, resolve_host
 from catalog.upstream.oauth_discovery import (
     CHALLENGE_METHOD,
     GRANT_TYPES,
     find_authorization_server,
     plain_address,
 )
-from catalog.upstream.oauth_http import OAuthHttp, is_down, is_unusable, read_object, refuse_failing
+from catalog.upstream.oauth_http import (
+    Network,
+    OAuthHttp,
+    is_down,
+    is_unusable,
+    read_object,
+    refuse_failing,
+    run_within,
+)
 
 DISCOVERY_SECONDS = 15.0
 TOKEN_SECONDS = 10.0
@@ -66,16 +69,6 @@ _MOST_SECONDS = 10 * 365 * 86_400  # of a token's life that is believed
 _ENDED = frozenset({"invalid_grant", "bad_refresh_token", "bad_verification_code"})
 _CLIENT_REFUSED = frozenset({"invalid_client", "unauthorized_client", "incorrect_client_credentials"})
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """How authorization servers are reached."""
-
-    rules: AddressRules
-    resolver: Resolver = resolve_host
-
 
 def discover(
     server_url: str, challenge: Challenge, network: Network, *, issuer: str = "", pkce_unlisted: bool = False
@@ -88,7 +81,7 @@ def discover(
             http, address, challenge, issuer=issuer, pkce_unlisted=pkce_unlisted
         )
 
-    return _run(converse, network, host_of(address), DISCOVERY_SECONDS)
+    return run_within(converse, network, host_of(address), DISCOVERY_SECONDS)
 
 
 def register(
@@ -116,7 +109,7 @@ def register(
         refuse_failing(response, server.host)
         return await _read_registration(response, server.host)
 
-    return _run(converse, network, server.host, TOKEN_SECONDS)
+    return run_within(converse, network, server.host, TOKEN_SECONDS)
 
 
 def use_document(server: AuthorizationServer, address: str) -> ClientCredentials | None:
@@ -228,22 +221,9 @@ def revoke(
         return (await http.send(request)).status_code == httpx2.codes.OK
 
     try:
-        return _run(converse, network, server.host, REVOKE_SECONDS)
+        return run_within(converse, network, server.host, REVOKE_SECONDS)
     except UpstreamFailure:
         return False
-
-
-def _run(
-    converse: Callable[[OAuthHttp], Coroutine[Any, Any, T]], network: Network, host: str, seconds: float
-) -> T:
-    async def within_time() -> T:
-        async with asyncio.timeout(seconds), OAuthHttp(network.rules, network.resolver) as http:
-            return await converse(http)
-
-    try:
-        return asyncio.run(within_time())
-    except TimeoutError:
-        raise is_down(host, f"it did not answer within {seconds:g} s") from None
 
 
 def _ask_for_tokens(
@@ -264,7 +244,7 @@ def _ask_for_tokens(
         refuse_failing(response, server.host)
         return await _read_tokens(response, server.host)
 
-    return _run(converse, network, server.host, TOKEN_SECONDS)
+    return run_within(converse, network, server.host, TOKEN_SECONDS)
 
 
 def _write_request(

@@ -1,8 +1,13 @@
 """HTTP to authorization servers, and to what describes them: guarded, limited, and with words of its own."""
 
+import asyncio
 import json
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from math import inf
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import httpx2
 
@@ -19,6 +24,23 @@ RETRY_AFTER_DIGITS = 9
 # What tells of the address that was given; everything else tells of the server behind it.
 _OF_THE_ADDRESS = frozenset({FailureCode.BLOCKED_ADDRESS, FailureCode.INVALID_ADDRESS})
 _OF_THE_ANSWER = frozenset({FailureCode.TOO_LARGE, FailureCode.NOT_MCP})
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """How authorization servers are reached. `give_up_at` is by the monotonic clock, for all of what is said
+    over it; each conversation has a limit of its own besides.
+    """
+
+    rules: AddressRules
+    resolver: Resolver = resolve_host
+    give_up_at: float = inf
+
+    def within(self, seconds: float) -> Self:
+        """The same with a deadline from now on, for several conversations together."""
+        return replace(self, give_up_at=time.monotonic() + seconds)
 
 
 class OAuthHttp:
@@ -81,6 +103,25 @@ class OAuthHttp:
             raise is_unusable(
                 f"The sign-in server at {host_of(address)} is not at https: nothing is sent to it"
             )
+
+
+def run_within(
+    converse: Callable[[OAuthHttp], Coroutine[Any, Any, T]], network: Network, host: str, seconds: float
+) -> T:
+    """What a conversation gives, which may take so long. Raises UpstreamFailure."""
+    left = network.give_up_at - time.monotonic()
+
+    async def within_time() -> T:
+        async with asyncio.timeout(min(seconds, left)), OAuthHttp(network.rules, network.resolver) as http:
+            return await converse(http)
+
+    if left <= 0:
+        raise is_down(host, "it did not answer in time")
+    try:
+        return asyncio.run(within_time())
+    except TimeoutError:
+        limit = f"within {seconds:g} s" if seconds <= left else "in time"
+        raise is_down(host, f"it did not answer {limit}") from None
 
 
 def read_object(response: httpx2.Response) -> dict[str, Any] | None:

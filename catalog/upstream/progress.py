@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 logger = logging.getLogger(__name__)
 
 OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
+Hide = Callable[[Any], Any]  # gives a JSON value without what nobody may see
 LONGEST_TEXT = 1000
 
 
@@ -22,8 +23,7 @@ def read_progress(params: dict[str, Any]) -> Progress | None:
     done, text = _read_number(params.get("progress")), params.get("message")
     if done is None:
         return None
-    shown = text[:LONGEST_TEXT] if isinstance(text, str) else None
-    return Progress(done, _read_number(params.get("total")), shown)
+    return Progress(done, _read_number(params.get("total")), text if isinstance(text, str) else None)
 
 
 def _read_number(value: Any) -> float | None:
@@ -38,8 +38,9 @@ def _read_number(value: Any) -> float | None:
 class ProgressRelay:
     """Hands on the latest progress of one call, and always the last one."""
 
-    def __init__(self, forward: OnProgress, *, per_second: float) -> None:
+    def __init__(self, forward: OnProgress, *, per_second: float, hide: Hide) -> None:
         self._forward = forward
+        self._hide = hide
         self._pause_seconds = 1 / per_second
         self._latest: Progress | None = None
         self._has_news = asyncio.Event()
@@ -62,7 +63,9 @@ class ProgressRelay:
         latest, self._latest = self._latest, None
         if latest is None:
             return
+        # Hidden before it is cut: the beginning of a secret is not found any more.
+        text = None if latest.text is None else self._hide(latest.text)[:LONGEST_TEXT]
         try:
-            await self._forward(*latest)
+            await self._forward(latest.done, latest.total, text)
         except Exception as error:
             logger.debug("progress was not taken: %s", type(error).__name__)

@@ -86,6 +86,9 @@ class StdioLink:
                 await _finish({writer}, within_seconds=0.2)
                 await self._stop(process, lifeline)
                 await _finish(readers, within_seconds=END_SECONDS)
+                # Its pipes too, where something still holds their other ends.
+                with anyio.move_on_after(END_SECONDS):
+                    await process.aclose()
 
     def failure(self) -> UpstreamFailure | None:
         """The failure, if its cause is the process and not a message."""

@@ -27,8 +27,9 @@ from catalog.forms.sign_in import ClientForm
 from catalog.models import OAuthAttempt, Server
 from catalog.selectors import servers
 from catalog.selectors.server_auth import read_auth
-from catalog.services import sign_in
-from catalog.services.sign_in import ClientSettings, Departure, SignInFailed, WayBack
+from catalog.services import oauth_clients, sign_in
+from catalog.services.oauth_clients import ClientSettings, WayBack
+from catalog.services.sign_in import Departure, SignInFailed
 from catalog.views.servers import show_server
 
 UNDER_WAY = "sign_ins_under_way"  # of this browser, by the digests of their states
@@ -96,7 +97,7 @@ def client_document(request: HttpRequest) -> HttpResponse:
     """What this console is as a client, for providers: its address is the client's id."""
     if not settings.CLIENT_DOCUMENT_OFFERED:
         raise Http404
-    return JsonResponse(sign_in.describe_this_client())
+    return JsonResponse(oauth_clients.describe_this_client())
 
 
 @require_POST
@@ -120,7 +121,7 @@ def server_client(request: HttpRequest, name: str) -> HttpResponse:
     server = servers.find_server(name)
     if request.POST.get("remove"):
         wanted = ClientSettings(AuthKind.NONE)
-        sign_in.set_client(server=server, wanted=wanted, actor=actor_of_request(request))
+        oauth_clients.set_client(server=server, wanted=wanted, actor=actor_of_request(request))
         tasks.wake_workers_on_commit()
         messages.success(request, f"Removed the client id of {server.name}.")
         return redirect(server)
@@ -135,7 +136,7 @@ def _save_client(request: HttpRequest, server: Server, form: ClientForm) -> bool
     """False where the engine refuses; the form then shows why."""
     wanted = form.wanted()
     try:
-        sign_in.set_client(server=server, wanted=wanted, actor=actor_of_request(request))
+        oauth_clients.set_client(server=server, wanted=wanted, actor=actor_of_request(request))
     except InvalidInput as invalid:
         form.tell(invalid)
         return False
@@ -155,7 +156,7 @@ def _find_way_back(request: HttpRequest) -> WayBack:
         redirect_uri=callbacks[0],
         others=callbacks[1:],
         home=settings.PUBLIC_URL or "",
-        document=sign_in.document_address() if settings.CLIENT_DOCUMENT_OFFERED else "",
+        document=oauth_clients.document_address() if settings.CLIENT_DOCUMENT_OFFERED else "",
     )
 
 

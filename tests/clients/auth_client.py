@@ -34,7 +34,7 @@ from catalog.domain.dialects import ServerEntry  # noqa: E402
 from catalog.domain.upstream_calls import LeaseHolder, Upstream  # noqa: E402
 from catalog.models import Job, OAuthClient, OAuthGrant, Server  # noqa: E402
 from catalog.models.jobs import JobKind, JobState  # noqa: E402
-from catalog.services import access_tokens, call_targets, connections, jobs, servers, sign_in  # noqa: E402
+from catalog.services import call_targets, connections, grant_renewal, jobs, oauth_clients, servers, sign_in  # noqa: E402
 from catalog.tasks import HANDLERS  # noqa: E402
 from catalog.upstream import oauth  # noqa: E402
 from catalog.upstream.leases import LeasePool  # noqa: E402
@@ -100,16 +100,16 @@ class Console:
 
     def _set_client(self, given: Mapping[str, str]) -> None:
         """As an admin reads at the provider who issues the client, and pastes what it gives."""
-        address = access_tokens.resolved_address(connections.read_connection(self.server))
-        asked = access_tokens.challenge_of(OAuthGrant.objects.get(server=self.server))
-        found = oauth.discover(address, asked, access_tokens.read_network())
-        wanted = sign_in.ClientSettings(
+        address = grant_renewal.resolved_address(connections.read_connection(self.server))
+        asked = grant_renewal.challenge_of(OAuthGrant.objects.get(server=self.server))
+        found = oauth.discover(address, asked, grant_renewal.read_network())
+        wanted = oauth_clients.ClientSettings(
             kind=AuthKind.CLIENT_CREDENTIALS if self._needs_nobody else AuthKind.OAUTH,
             issuer=found.issuer,
             client_id=given["client_id"],
             client_secret=given.get("client_secret") or given["private_key_pem"],
         )
-        sign_in.set_client(server=self.server, wanted=wanted, actor=self.admin)
+        oauth_clients.set_client(server=self.server, wanted=wanted, actor=self.admin)
 
     @property
     def _needs_nobody(self) -> bool:
@@ -121,7 +121,7 @@ class Console:
             sign_in.obtain_own_token(server=self.server, actor=self.admin)
             return
         document = DOCUMENT if self.scenario in WITH_DOCUMENT else ""
-        way_back = sign_in.WayBack(CALLBACK, document=document)
+        way_back = oauth_clients.WayBack(CALLBACK, document=document)
         attempt = sign_in.begin(server=self.server, actor=self.admin, way_back=way_back)
         departure = sign_in.find_departure(state_sha256=attempt.state_sha256, actor=self.admin)
         sign_in.finish(answer=_visit(departure.url), actor=self.admin)

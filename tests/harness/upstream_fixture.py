@@ -168,7 +168,7 @@ class Fixture:
     async def tool_progress(self, ctx: Any, given: dict[str, Any]) -> Any:
         steps = given.get("steps", 3)
         for step in range(1, steps + 1):
-            await ctx.session.report_progress(step, steps, f"step {step}")
+            await ctx.session.report_progress(step, steps, f"{given.get('words', 'step')} {step}")
         return text("done")
 
     async def tool_endless_progress(self, ctx: Any, given: dict[str, Any]) -> Any:

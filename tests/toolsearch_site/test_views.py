@@ -11,9 +11,9 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from catalog.access.roles import Role
-from catalog.domain.choices import Transport
-from catalog.models import ModelSupport, Policy, Server
-from catalog.selectors import token_map, totals
+from catalog.domain.choices import AuthState, Transport
+from catalog.models import ModelSupport, OAuthGrant, Policy, Server
+from catalog.selectors import servers, token_map, totals
 from catalog.services import decisions
 from catalog.services.demo import load_demo
 from sessions.models import ActivityHour, SearchEventOutcome
@@ -188,6 +188,33 @@ def test_troubled_servers_and_changes_are_named() -> None:
     page = visible_text(signed_in(Role.VIEWER).get("/"))
     assert "broken It is not there. Failing" in page
     assert "Server github changed" in page
+
+
+@pytest.mark.parametrize(("role", "words"), [(Role.VIEWER, "an admin has to"), (Role.ADMIN, "")])
+def test_server_that_asks_for_more_rights_is_named_though_it_lists_its_tools(role: Role, words: str) -> None:
+    for name, state in (("tracker", AuthState.SCOPE_NEEDED), ("fine", AuthState.CONNECTED)):
+        server = make_server(
+            name=name, transport=Transport.HTTP, url="https://x.test/mcp", last_refreshed_at=timezone.now()
+        )
+        OAuthGrant.objects.create(server=server, state=state, sealed="x")
+    page = signed_in(role).get("/")
+    assert [one.name for one in page.context["troubled"].servers] == ["tracker"]
+    assert f"tracker It asks for more rights: {words} grant them".replace("  ", " ") in visible_text(page)
+    Server.objects.update(enabled=False)
+    assert not signed_in(role).get("/").context["troubled"].servers
+
+
+def test_asking_which_servers_need_attention_is_one_query(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    for number in range(3):
+        server = make_server(
+            name=f"s{number}", transport=Transport.HTTP, url="https://x.test/mcp", failures=number
+        )
+        OAuthGrant.objects.create(server=server, state=AuthState.SCOPE_NEEDED, sealed="x")
+    with django_assert_num_queries(1):
+        found = servers.servers_needing_attention(now=timezone.now()).servers
+        assert [one.oauth_grant.state for one in found] == [AuthState.SCOPE_NEEDED] * 3
 
 
 def test_new_server_needs_attention_only_when_its_first_refresh_is_long_due() -> None:

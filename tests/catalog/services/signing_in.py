@@ -11,9 +11,9 @@ from catalog.domain.choices import AuthKind
 from catalog.domain.connection import Connection
 from catalog.models import Job, OAuthAttempt, OAuthClient, OAuthGrant, RefreshRun, Server
 from catalog.models.jobs import JobKind
-from catalog.services import connections, jobs, oauth_rows, refresh, sign_in
+from catalog.services import connections, jobs, oauth_clients, oauth_rows, refresh, sign_in
+from catalog.services.oauth_clients import ClientSettings, WayBack
 from catalog.services.oauth_rows import GrantSecrets
-from catalog.services.sign_in import ClientSettings, WayBack
 from tests.harness.protected_server import ProtectedServer
 from tests.harness.rows import make_server, make_user
 from tests.harness.sign_in_server import follow
@@ -72,7 +72,7 @@ def give_client(server: Server, place: ProtectedServer, admin: Actor, **values: 
         "client_secret": None,
         **values,
     }
-    sign_in.set_client(server=server, wanted=ClientSettings(**given), actor=admin)  # type: ignore[arg-type]
+    oauth_clients.set_client(server=server, wanted=ClientSettings(**given), actor=admin)  # type: ignore[arg-type]
     return OAuthClient.objects.get(server=server)
 
 

@@ -24,7 +24,15 @@ from catalog.domain.dialects import ServerEntry
 from catalog.domain.oauth import Challenge
 from catalog.models import Change, Job, OAuthAttempt, OAuthGrant, RefreshRun, Server
 from catalog.models.jobs import JobKind
-from catalog.services import access_tokens, connection_tests, connections, jobs, refresh, sign_in
+from catalog.services import (
+    access_tokens,
+    connection_tests,
+    connections,
+    grant_renewal,
+    jobs,
+    refresh,
+    sign_in,
+)
 from catalog.services.access_tokens import fresh_access_token
 from catalog.services.backup import tables, taking
 from catalog.services.connection_tests import TestResult
@@ -350,6 +358,8 @@ class TestEndedGrant:
         change = Change.objects.latest("pk")
         assert Change.objects.count() == changes + 1
         assert (change.actor, change.after) == ("toolsearch", {"signIn": "reconnect_needed"})
+        granted = {"issuer": place.signer.issuer, "scopes": "read offline_access"}
+        assert change.before == {"signIn": "connected", **granted}
         assert asked_for_tokens(place) == 1
 
     def test_is_not_tried_again_by_the_clock(self, place: ProtectedServer, server: Server) -> None:
@@ -414,14 +424,14 @@ class TestHold:
         self, place: ProtectedServer, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def claim_after_another(grant: OAuthGrant) -> bool:
-            monkeypatch.setattr(access_tokens, "_claim", claim)
+            monkeypatch.setattr(grant_renewal, "_claim", claim)
             renewed.append(fresh_access_token(server))
             return claim(grant)
 
         renewed: list[str] = []
-        claim = access_tokens._claim
+        claim = grant_renewal._claim
         self.set_hold(seconds=-1)
-        monkeypatch.setattr(access_tokens, "_claim", claim_after_another)
+        monkeypatch.setattr(grant_renewal, "_claim", claim_after_another)
         assert fresh_access_token(server) == renewed[0]
         assert (place.signer.reuses, asked_for_tokens(place)) == (0, 1)
 

@@ -12,9 +12,10 @@ from catalog.access.actors import Actor
 from catalog.domain.choices import AuthKind, AuthState, Transport
 from catalog.domain.connection import UpstreamFailure
 from catalog.domain.errors import InvalidInput
-from catalog.models import OAuthClient, OAuthGrant, Server
-from catalog.services import access_tokens, sign_in
-from catalog.services.sign_in import ClientSettings
+from catalog.models import Change, OAuthClient, OAuthGrant, Server
+from catalog.selectors.sign_in_card import read_card
+from catalog.services import access_tokens, oauth_clients, sign_in
+from catalog.services.oauth_clients import ClientSettings
 from tests.catalog.services.signing_in import (
     CALLBACK,
     add_server,
@@ -22,6 +23,7 @@ from tests.catalog.services.signing_in import (
     connect,
     give_client,
     grant_of,
+    let_expire,
     make_admin,
     open_jobs,
     run_refresh,
@@ -114,6 +116,10 @@ class TestOwnClient:
         give_client(server, place, admin)
         grant = grant_of(server)
         assert (grant.state, grant.sealed) == (AuthState.NONE, "")
+        change = Change.objects.latest("pk")
+        granted = {"signIn": "connected", "issuer": place.signer.issuer, "scopes": "read offline_access"}
+        assert change.before == granted
+        assert (change.after["signIn"], change.after["clientId"]) == ("none", "own")
         assert run_refresh(server).error_code == "sign_in_needed"
 
     def test_secret_has_to_be_given_again_for_another_client(
@@ -156,9 +162,12 @@ class TestOwnClient:
         place.signer.add_client("own", redirect_uris=(CALLBACK,))
         give_client(server, place, admin)
         connect(server, admin)
-        sign_in.set_client(server=server, wanted=ClientSettings(AuthKind.NONE), actor=admin)
+        oauth_clients.set_client(server=server, wanted=ClientSettings(AuthKind.NONE), actor=admin)
         assert not OAuthClient.objects.exists()
         assert grant_of(server).sealed == ""
+        change = Change.objects.latest("pk")
+        assert (change.before["signIn"], change.before["issuer"]) == ("connected", place.signer.issuer)
+        assert change.after == {"signIn": "none"}
 
 
 class TestClientCredentials:
@@ -207,6 +216,37 @@ class TestClientCredentials:
         place.signer.clients["own"].secret = "s3cret"
         sign_in.obtain_own_token(server=server, actor=admin)
         assert run_refresh(server).is_ok
+
+    def test_that_ask_for_scopes_which_are_not_granted_say_so(
+        self, place: ProtectedServer, server: Server, admin: Actor
+    ) -> None:
+        self.give(place, server, admin, scopes=("read", "everything"))
+        run = run_refresh(server)
+        assert (run.error_code, server.status) == ("scope_needed", "sign_in_needed")
+        card = read_card(Server.objects.get(pk=server.pk), header_names=())
+        assert card is not None
+        assert (card.auth.state, card.auth.is_connected) == (AuthState.SCOPE_NEEDED, False)
+        assert "does not grant the scopes" in card.auth.error
+        assert (card.action, card.can_disconnect) == ("Connect", False)
+        give_client(server, place, admin, kind=AuthKind.CLIENT_CREDENTIALS, scopes=("read",))
+        assert run_refresh(server).is_ok
+        assert (grant_of(server).state, grant_of(server).last_error) == (AuthState.CONNECTED, "")
+
+    @pytest.mark.parametrize("was_connected", [False, True])
+    def test_are_connected_when_the_provider_grants_them_after_all(
+        self, place: ProtectedServer, server: Server, admin: Actor, was_connected: bool
+    ) -> None:
+        self.give(place, server, admin, scopes=("read", "count"))
+        if was_connected:
+            run_refresh(server)
+            let_expire(server)
+        granted, place.signer.rules.scopes = place.signer.rules.scopes, ("read",)
+        run_refresh(server)
+        assert grant_of(server).state == AuthState.SCOPE_NEEDED
+        place.signer.rules.scopes = granted
+        OAuthGrant.objects.update(rest_until=None)
+        assert run_refresh(server).is_ok
+        assert grant_of(server).state == AuthState.CONNECTED
 
     def test_ask_for_the_scopes_that_an_admin_wants(
         self, place: ProtectedServer, server: Server, admin: Actor

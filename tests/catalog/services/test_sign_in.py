@@ -17,9 +17,11 @@ from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.domain.dialects import ServerEntry
 from catalog.domain.errors import Conflict, InvalidInput, NotAllowed
 from catalog.models import Change, OAuthAttempt, OAuthClient, OAuthGrant, RefreshRun, Server
-from catalog.services import access_tokens, oauth_rows, retention, servers, sign_in
+from catalog.services import access_tokens, oauth_clients, oauth_rows, retention, servers, sign_in
+from catalog.services.oauth_clients import ClientSettings, WayBack
 from catalog.services.oauth_rows import AttemptSecrets
-from catalog.services.sign_in import ClientSettings, SignInFailed, WayBack
+from catalog.services.sign_in import SignInFailed
+from catalog.upstream import oauth_http
 from tests.catalog.services.signing_in import (
     CALLBACK,
     WAY_BACK,
@@ -37,6 +39,7 @@ from tests.catalog.services.signing_in import (
     secrets_of,
 )
 from tests.harness.bad_answers import send_html, send_json, send_status
+from tests.harness.clocks import set_clock
 from tests.harness.protected_server import (
     SCOPE_OF_TOOL,
     ProtectedServer,
@@ -125,6 +128,17 @@ class TestWholeWay:
             "issuer": grant.issuer,
             "scopes": "read offline_access",
         }
+
+    def test_again_is_in_the_change_record_as_the_first_one(
+        self, place: ProtectedServer, server: Server, admin: Actor
+    ) -> None:
+        connect(server, admin)
+        place.signer.end_grants()
+        run_refresh(server)
+        grant = connect(server, admin)
+        granted = {"issuer": grant.issuer, "scopes": "read offline_access"}
+        assert last_change().before == {"signIn": "reconnect_needed"}
+        assert last_change().after == {"signIn": "connected", **granted}
 
     def test_may_be_gone_before_the_server_was_ever_asked(self, place: ProtectedServer, admin: Actor) -> None:
         server = add_server(place.connection())
@@ -395,6 +409,19 @@ class TestRegistration:
         assert run_refresh(server).is_ok
 
 
+class TestDeadline:
+    def test_of_finding_out_where_and_of_registering_is_one(
+        self, place: ProtectedServer, server: Server, admin: Actor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        readings = iter([0.0, 1.0, 1.0 + sign_in.BEGIN_SECONDS])
+        set_clock(monkeypatch, oauth_http, monotonic=lambda: next(readings))
+        with pytest.raises(UpstreamFailure, match="did not answer in time") as failure:
+            begin(server, admin)
+        assert failure.value.code is FailureCode.SIGN_IN_SERVER_DOWN
+        assert place.signer.count("/register") == 0
+        assert not OAuthAttempt.objects.exists()
+
+
 class TestDisconnecting:
     def test_ends_the_grant_on_both_sides(self, place: ProtectedServer, server: Server, admin: Actor) -> None:
         connect(server, admin)
@@ -404,7 +431,9 @@ class TestDisconnecting:
         assert place.signer.find_scopes(token) is None
         grant = grant_of(server)
         assert (grant.state, grant.sealed, grant.renews) == (AuthState.NONE, "", False)
-        assert (last_change().before, last_change().after) == ({"signIn": "connected"}, {"signIn": "none"})
+        granted = {"issuer": place.signer.issuer, "scopes": "read offline_access"}
+        assert last_change().before == {"signIn": "connected", **granted}
+        assert last_change().after == {"signIn": "none"}
         assert run_refresh(server).error_code == "sign_in_needed"
         assert place.tokens[-1] == ""
         assert place.signer.count("/register") == 1
@@ -445,7 +474,7 @@ class TestRights:
             lambda: sign_in.begin(server=server, actor=actor, way_back=WAY_BACK),
             lambda: sign_in.finish(answer={"state": "x", "code": "y"}, actor=actor),
             lambda: sign_in.disconnect(server=server, actor=actor),
-            lambda: sign_in.set_client(server=server, wanted=wanted, actor=actor),
+            lambda: oauth_clients.set_client(server=server, wanted=wanted, actor=actor),
             lambda: sign_in.obtain_own_token(server=server, actor=actor),
         ):
             with pytest.raises(NotAllowed):

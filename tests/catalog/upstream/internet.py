@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from catalog.domain.addresses import AddressRules
-from catalog.upstream.oauth import Network
+from catalog.upstream.oauth_http import Network
 
 PUBLIC, PRIVATE, LINK_LOCAL = "93.184.215.14", "10.0.0.7", "169.254.169.254"
 Page = Callable[["Asked"], httpx2.Response]

@@ -9,10 +9,13 @@ import pytest
 from catalog import upstream
 from catalog.domain.choices import Transport
 from catalog.domain.connection import Connection, FailureCode, Limits, UpstreamFailure
+from catalog.domain.marking.mark import MASK
 from catalog.domain.oauth import Challenge
 from catalog.domain.upstream_calls import LeaseHolder, UpstreamError
+from catalog.upstream import lease
 from catalog.upstream.guard import resolve_host
 from catalog.upstream.http import Bearer, HttpLink
+from catalog.upstream.progress import LONGEST_TEXT
 from tests.catalog.upstream.conftest import AT_HOME
 from tests.catalog.upstream.leasing import Caller, open_pool, upstream_of
 from tests.catalog.upstream.web import Web, run_web
@@ -190,3 +193,49 @@ class TestSecrecy:
                         )
                     assert "Unknown tool" in error.value.message
                     assert told not in f"{error.value.message}{error.value.data}"
+
+    @pytest.mark.anyio
+    async def test_of_a_token_that_a_server_answers_with(self, place: ProtectedServer) -> None:
+        place.find_scopes = lambda token: frozenset({"read"})
+        renewed = "renewed-0123456789"
+        async with open_pool() as (pool, _):
+            for token, told in ((TOKEN, TOKEN), (renewed, renewed), (renewed, TOKEN)):
+                upstream, words = upstream_of(place.connection(), token=token), f"a {told} b"
+                for method, params in (
+                    ("tools/call", {"name": "echo", "arguments": {"text": words}}),
+                    ("tools/call", {"name": "headers", "arguments": {}, "_meta": {told: words}}),
+                    ("resources/read", {"uri": f"note://{told}"}),
+                    ("prompts/get", {"name": "greet", "arguments": {"name": words}}),
+                ):
+                    result = await pool.request(upstream, LeaseHolder(1), method, params, timeout_seconds=9)
+                    assert MASK in str(result)
+                    assert told not in str(result)
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("before", ["", "x" * (LONGEST_TEXT - 9)], ids=["short", "cut"])
+    async def test_of_a_token_that_progress_tells(self, place: ProtectedServer, before: str) -> None:
+        """Also of the beginning of one, where a long text is cut."""
+
+        async def note(done: float, total: float | None, text: str | None) -> None:
+            told.append(text or "")
+
+        told: list[str] = []
+        async with open_pool() as (pool, _):
+            caller = Caller(pool, upstream_of(place.connection(), token=TOKEN))
+            await caller.call("progress", on_progress=note, words=f"{before}{TOKEN}")
+        assert told[-1].startswith(f"{before}{MASK}")
+        assert len(told[-1]) <= LONGEST_TEXT
+        assert TOKEN[:4] not in str(told)
+
+    @pytest.mark.anyio
+    async def test_costs_a_server_without_a_sign_in_nothing(
+        self, place: ProtectedServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse(*_: object, **__: object) -> object:
+            raise AssertionError("nothing is looked for")
+
+        monkeypatch.setattr(lease, "mask_within", refuse)
+        place.find_scopes = lambda token: frozenset({"read"})
+        async with open_pool() as (pool, _):
+            caller = Caller(pool, upstream_of(place.connection(Authorization=f"Bearer {TOKEN}")))
+            assert await caller.text("echo", text=TOKEN) == TOKEN

@@ -28,7 +28,7 @@ from catalog.domain.oauth import (
     Tokens,
 )
 from catalog.upstream import oauth, oauth_http
-from catalog.upstream.oauth import Network
+from catalog.upstream.oauth_http import Network
 from tests.harness.bad_answers import (
     redirect_to,
     send_endless,
@@ -40,6 +40,7 @@ from tests.harness.bad_answers import (
     send_packed,
     send_status,
 )
+from tests.harness.clocks import set_clock
 from tests.harness.key_pairs import make_key
 from tests.harness.sign_in_server import Answer, SignInServer, follow, run_sign_in_server
 
@@ -452,6 +453,31 @@ class TestErrors:
         signer.answers["/token"] = signer.answers["/register"] = answer
         fail(lambda: renew(signer, ClientCredentials("id"), "refresh"), code)
         fail(lambda: register(signer), code)
+
+    def test_several_conversations_may_have_one_deadline(
+        self, signer: SignInServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each one alone would be in time."""
+        now = [100.0]
+        set_clock(monkeypatch, oauth_http, monotonic=lambda: now[0])
+        network, found = AT_HOME.within(15), discover(signer)
+        now[0] += 14
+        assert oauth.register(found, [HERE], network).client_id
+        now[0] += 1
+        message = fail(lambda: oauth.register(found, [HERE], network), FailureCode.SIGN_IN_SERVER_DOWN)
+        assert "did not answer in time" in message
+        assert signer.count("/register") == 1
+
+    def test_that_has_begun_ends_with_the_deadline_of_all(
+        self, signer: SignInServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(oauth_http, "REQUEST_SECONDS", 60.0)
+        found = discover(signer)
+        signer.answers["/register"] = send_nothing
+        message = fail(
+            lambda: oauth.register(found, [HERE], AT_HOME.within(0.3)), FailureCode.SIGN_IN_SERVER_DOWN
+        )
+        assert "did not answer in time" in message
 
     def test_server_that_is_gone_is_down(self, signer: SignInServer) -> None:
         found = discover(signer)

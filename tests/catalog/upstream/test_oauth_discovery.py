@@ -14,7 +14,7 @@ from catalog.domain.connection import FailureCode, UpstreamFailure
 from catalog.domain.limits import OAUTH_BYTES
 from catalog.domain.oauth import AuthorizationServer, Challenge, ClientCredentials
 from catalog.upstream import oauth, oauth_http
-from catalog.upstream.oauth import Network
+from catalog.upstream.oauth_http import Network
 from tests.catalog.upstream.internet import LINK_LOCAL, PRIVATE, PUBLIC, Internet, put_behind_the_guard
 from tests.harness.bad_answers import (
     redirect_to,

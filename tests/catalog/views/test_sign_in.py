@@ -520,6 +520,21 @@ class TestDisconnect:
         assert answer.status_code == 409
         assert "not connected" in visible_text(answer)
 
+    def test_what_the_program_itself_signs_in_to_cannot_be(self, provider: Provider) -> None:
+        """The next refresh would connect it again."""
+        client = signed_in(Role.ADMIN)
+        sent = {**OWN_CLIENT, "kind": "client_credentials", "client_secret": "planted-9"}
+        client.post(f"{ADDRESS}client/", sent)
+        client.post(CONNECT, headers=LOCAL)
+        before, changes = OAuthGrant.objects.get(), Change.objects.count()
+        assert before.state == AuthState.CONNECTED
+        answer = client.post(f"{ADDRESS}disconnect/")
+        assert answer.status_code == 409
+        assert "remove the client id" in visible_text(answer)
+        assert (OAuthGrant.objects.get().sealed, Change.objects.count()) == (before.sealed, changes)
+        client.post(f"{ADDRESS}client/", {"remove": "yes"})
+        assert OAuthGrant.objects.get().sealed == ""
+
 
 class TestOwnClient:
     def test_is_stored_and_its_secret_never_shown(self, provider: Provider) -> None:

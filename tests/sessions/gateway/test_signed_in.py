@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from catalog.access.actors import Actor
 from catalog.domain.choices import AuthKind, AuthState
+from catalog.domain.marking.mark import MASK
 from catalog.models import Change, OAuthGrant
 from catalog.services import access_tokens, sign_in
 from sessions.models import UpstreamState
@@ -284,6 +285,33 @@ def test_client_that_needs_nobody_to_sign_in_gets_its_token_by_the_call(
     assert echo(gateway, catalog).said == "hello"
 
 
+@pytest.mark.parametrize("era", ERAS)
+def test_no_answer_has_a_token(
+    gateway: RunningGateway, connected: Catalog, place: ProtectedServer, era: str
+) -> None:
+    """Threat 9: of a server that tells what it was sent."""
+    token, meta = token_of(connected), {"progressToken": "p1"}
+    answers = [
+        gateway.call(connected.key, "fixture__headers", era=era),
+        gateway.call(connected.key, "fixture__progress", {"words": token}, meta=meta, era=era),
+        gateway.ask(connected.key, "prompts/get", greet(token), era=era),
+    ]
+    place.signer.refuse_access_tokens()
+    answers.append(gateway.call(connected.key, "fixture__headers", era=era))
+    assert place.signer.rotations == 1
+    assert "Bearer" in answers[0].text
+    assert "notifications/progress" in answers[1].text
+    assert "Greet" in answers[2].text
+    for answer in answers:
+        shown = json.dumps(answer.messages, ensure_ascii=False)
+        assert MASK in shown
+        assert not [one for one in place.signer.given if one and one in shown]
+
+
+def greet(name: str) -> dict[str, Any]:
+    return {"name": "fixture__greet", "arguments": {"name": name}}
+
+
 def test_full_record_has_no_token(
     gateway: RunningGateway, connected: Catalog, place: ProtectedServer
 ) -> None:
@@ -306,7 +334,7 @@ def test_full_record_has_no_renewed_token(
     place.find_scopes = lambda token: frozenset({"read"}) if token == renewed else None
     monkeypatch.setattr(access_tokens, "renew_refused_token", lambda *given: renewed)
     connected.change(record_calls="full")
-    assert gateway.call(connected.key, "fixture__echo", {"text": renewed}).said == renewed
+    assert gateway.call(connected.key, "fixture__echo", {"text": renewed}).said == MASK
     call = last_call()
     assert call.arguments
     assert renewed not in json.dumps([call.arguments, call.result, call.error])
