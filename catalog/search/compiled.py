@@ -30,7 +30,7 @@ from catalog.search.string_array import StringArray
 from catalog.search.substring_lookup import SubstringLookup, TermPlaces
 from catalog.search.term_lookup import RowNumbers, TermLookup, TermPostings, inverse_document_frequency
 
-COMPILED_FORMAT = 4
+COMPILED_FORMAT = 5
 K1 = 0.9  # how soon a repeated word stops counting
 
 _REMEMBERED_TERMS = 256
@@ -78,8 +78,17 @@ class Compiled:
         return self.arrays["vectors"]
 
     @cached_property
+    def word_vectors(self) -> NDArray[np.float32]:
+        """Those beside a sentence encoder's; without columns where there are none."""
+        return self.arrays["word_vectors"]
+
+    @cached_property
     def coarse_vectors(self) -> NDArray[np.float32]:
         return self.arrays["coarse_vectors"]
+
+    @cached_property
+    def coarse_word_vectors(self) -> NDArray[np.float32]:
+        return self.arrays["coarse_word_vectors"]
 
     def shorten_query(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """A query's vector as `coarse_vectors` are."""
@@ -192,6 +201,7 @@ class Compiled:
             columns={column: self._strings(column) for column in COLUMNS},
             name_hashes=self.arrays["name_hashes"],
             vectors=self.vectors,
+            word_vectors=self.word_vectors,
             text_digests=self.text_digests,
             postings=Postings(self._strings("terms"), self.arrays["packed"]),
             split=self._substrings.to_postings(),

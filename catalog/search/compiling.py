@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from catalog.search import name_lookup, postings, substring_lookup
 from catalog.search.arrays import Arrays
-from catalog.search.coarse import find_basis
+from catalog.search.coarse import COARSE_WORDS, find_basis
 from catalog.search.compiled import COMPILED_FORMAT, K1, Compiled
 from catalog.search.corpus import Corpus, join_corpora, make_corpus
 from catalog.search.documents import ToolDocument
@@ -39,6 +39,8 @@ def compile_corpus(corpus: Corpus, encoder: Encoder | None, former: Compiled | N
         "rows": rows,
         "impacts": impacts,
         "text_digests": corpus.text_digests,
+        "word_vectors": corpus.word_vectors,
+        "coarse_word_vectors": shorten(corpus.word_vectors, COARSE_WORDS),
         **corpus.postings.terms.to_arrays("terms"),
         **name_lookup.store_names(corpus.name_hashes),
         **substring_lookup.store_substrings(corpus.split, len(corpus)),

@@ -18,6 +18,7 @@ from catalog.search.name_lookup import Hashes
 from catalog.search.postings import Postings
 from catalog.search.stored_vectors import DIGEST_BYTES, Digests, StoredVectors, to_digests
 from catalog.search.string_array import StringArray
+from catalog.search.wordvectors import find_beside
 
 OWN_TEXTS = ("qualified_name", "name", "server", "description")
 COLUMNS = (*OWN_TEXTS, "parameter_names", *substring_lookup.FOLDED_TEXTS)
@@ -29,7 +30,8 @@ Numbers = NDArray[np.int64]
 class Corpus:
     """All sequences have one entry per tool. `segments` names the store's segments, `segment` and `place`
     point into them. `split` is what substrings are found in. `text_digests` say which vectors are theirs,
-    where those are kept elsewhere; zeros otherwise.
+    where those are kept elsewhere; zeros otherwise. `word_vectors` are those beside a sentence encoder's;
+    without columns otherwise.
     """
 
     ids: Numbers
@@ -39,6 +41,7 @@ class Corpus:
     columns: dict[str, StringArray]
     name_hashes: Hashes
     vectors: NDArray[np.float32]
+    word_vectors: NDArray[np.float32]
     text_digests: Digests
     postings: Postings
     split: Postings
@@ -68,6 +71,7 @@ def make_corpus(
             [document.name for document in documents], [document.qualified_name for document in documents]
         ),
         vectors=encode_documents(encoder, documents),
+        word_vectors=encode_documents(find_beside(encoder), documents),
         text_digests=_digest_texts(encoder, documents),
         postings=found,
         split=substring_lookup.split_documents(documents),
@@ -86,6 +90,7 @@ def join_corpora(parts: Sequence[Corpus], gone: Iterable[int] = ()) -> Corpus:
         columns={column: StringArray.join([part.columns[column] for part in parts]) for column in COLUMNS},
         name_hashes=np.concatenate([part.name_hashes for part in parts]),
         vectors=np.concatenate([part.vectors for part in parts]),
+        word_vectors=np.concatenate([part.word_vectors for part in parts]),
         text_digests=np.concatenate([part.text_digests for part in parts]),
         postings=_merge([part.postings for part in parts], first_tools.tolist()),
         split=_merge([part.split for part in parts], first_tools.tolist()),
@@ -113,6 +118,7 @@ def _take(corpus: Corpus, rows: Numbers) -> Corpus:
         columns={column: strings.take(rows) for column, strings in corpus.columns.items()},
         name_hashes=corpus.name_hashes[rows],
         vectors=corpus.vectors[rows],
+        word_vectors=corpus.word_vectors[rows],
         text_digests=corpus.text_digests[rows],
         postings=postings.renumber(corpus.postings, places),
         split=postings.renumber(corpus.split, places),

@@ -32,6 +32,7 @@ from catalog.search.generations import Generation
 from catalog.search.meaning import Encoder
 from catalog.search.postings import PostingList
 from catalog.search.stored_vectors import StoredVectors, to_hex
+from catalog.search.wordvectors import find_beside
 
 _SPELLING = "spelling"
 _MAX_EDITS = 2
@@ -279,8 +280,10 @@ def _compile_store(store: Path, base: Compiled | None, encoder: Encoder | None) 
 
 def _has_vectors_of(base: Compiled, encoder: Encoder | None) -> bool:
     """An encoder that cannot be asked says 0 dimensions until its first vectors are there."""
-    dimensions = encoder.dimensions if encoder else 0
-    return state_of(base).is_of(encoder) and base.vectors.shape[1] == dimensions
+    beside = find_beside(encoder)
+    dimensions = (encoder.dimensions if encoder else 0, beside.dimensions if beside else 0)
+    found = (base.vectors.shape[1], base.word_vectors.shape[1])
+    return state_of(base).is_of(encoder) and found == dimensions
 
 
 def _read_store(reader: IndexReader, base: Compiled | None, encoder: Encoder | None) -> Corpus:

@@ -97,6 +97,11 @@ def find_encoder() -> Encoder | None:
     return WordVectors(folder)
 
 
+def find_beside(encoder: Encoder | None) -> Encoder | None:
+    """The word vectors that count beside a sentence encoder, where they are installed."""
+    return find_encoder() if encoder is not None and encoder.is_sentence_encoder else None
+
+
 def _map_tensor(path: Path, name: str) -> NDArray[np.float16]:
     """A tensor of a safetensors file: eight bytes of header length, a JSON header, then the data."""
     with path.open("rb") as file:
