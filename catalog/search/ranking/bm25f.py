@@ -3,7 +3,8 @@
 The evidence of words is a share: a tool's points, of the most that the rarest few words of the query could
 give. It counts to a power above one, and more where the best tool has much of it. So a tool that has the
 words wins clearly, chance hits on single words count little, and there the meaning decides. The meaning
-counts by the share of the query that the encoder knows.
+counts by the share of the query that the encoder knows. Beside a sentence encoder, which reads a text as a
+whole, word vectors have a part in it: the two seldom err on the same query.
 """
 
 import dataclasses
@@ -13,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from catalog.search import words
+from catalog.search import words, wordvectors
 from catalog.search.arrays import Mask
+from catalog.search.coarse import COARSE_WORDS
 from catalog.search.compiled import K1, Compiled
-from catalog.search.meaning import Encoder, QueryMeaning
+from catalog.search.meaning import Encoder, QueryMeaning, shorten
 from catalog.search.ranking.base import Ranking, Task
 from catalog.search.request import MatchedBy, ScorePart
 from catalog.search.term_lookup import RowNumbers, Scores
@@ -27,8 +29,10 @@ _PART_OF_KNOWN_RUN = 0.5  # `git` and `hub` when `GitHub` is a word of the catal
 _SIGNIFICANT_WORDS = 3  # no tool has all words of a long request
 _BEST_SHARE = 0.28  # the power to which the best tool's evidence counts for all; one's own counts to 1.5
 # The points for a similarity of one. Sentence encoders are right more often.
-_WORDS_WEIGHT, _SENTENCE_WEIGHT = 0.95, 1.25
+_WORDS_WEIGHT, _SENTENCE_WEIGHT = 0.95, 1.2
 _MIN_SIMILARITY = np.float32(0.1)
+# The part of word vectors in a similarity, beside a sentence encoder, where they know all of a query.
+_WORDS_BESIDE = 1 / 6
 # A tool that has none of the words needs to be this similar, and this share of the best score: below both, on
 # the quality sets, hardly any right answer is among the first eight.
 _LEAST_ALONE, _LEAST_SHARE_ALONE = 0.135, np.float32(0.2)
@@ -47,15 +51,35 @@ class WeightedTerm(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Likeness:
-    """A query's vector, and the points for a similarity of one."""
+    """A query's vector, and the points for a similarity of one. `beside` is the query in word vectors, where
+    those count too, `beside_share` their part in the similarity.
+    """
 
     vector: Scores
     weight: float
+    beside: Scores | None = None
+    beside_share: float = 0.0
 
     @property
     def most(self) -> float:
         """What it can add to a score. Where that leaves few tools, their vectors alone are read."""
         return self.weight * (1 - float(_MIN_SIMILARITY)) + _ROUNDING
+
+    def compare(self, compiled: Compiled, rows: RowNumbers) -> Scores:
+        similarity: Scores = compiled.vectors[rows] @ self.vector
+        if self.beside is not None:
+            similarity *= np.float32(1 - self.beside_share)
+            similarity += compiled.word_vectors[rows] @ self.beside * np.float32(self.beside_share)
+        return similarity
+
+    def compare_coarsely(self, compiled: Compiled) -> Scores:
+        """The points for all tools by short vectors, before what is too little is taken off."""
+        own = self.weight * (1 - self.beside_share)
+        points: Scores = compiled.coarse_vectors @ (compiled.shorten_query(self.vector) * np.float32(own))
+        if self.beside is not None:
+            short = shorten(self.beside[np.newaxis], COARSE_WORDS)[0]
+            points += compiled.coarse_word_vectors @ (short * np.float32(self.weight * self.beside_share))
+        return points
 
     def value(self, similarity: Scores) -> Scores:
         similarity -= _MIN_SIMILARITY
@@ -103,7 +127,17 @@ def find_likeness(task: Task) -> Likeness | None:
     if meaning is None or task.encoder is None or not meaning.known:
         return None
     weight = _SENTENCE_WEIGHT if task.encoder.is_sentence_encoder else _WORDS_WEIGHT
-    return Likeness(meaning.vector, weight * meaning.known)
+    likeness = Likeness(meaning.vector, weight * meaning.known)
+    beside = _encode_beside(task)
+    if beside is None:
+        return likeness
+    return dataclasses.replace(likeness, beside=beside.vector, beside_share=_WORDS_BESIDE * beside.known)
+
+
+def _encode_beside(task: Task) -> QueryMeaning | None:
+    """None where the tools have no word vectors beside others."""
+    encoder = wordvectors.find_beside(task.encoder) if task.compiled.word_vectors.shape[1] else None
+    return _encode(encoder, task.text) if encoder else None
 
 
 def _encode(encoder: Encoder, text: str) -> QueryMeaning | None:
@@ -195,7 +229,7 @@ def _add_meaning(task: Task, likeness: Likeness, by_words: Scores) -> Scores:
     """Words or short vectors pick the candidates, full vectors score them; the others score nothing."""
     rows = _pick_candidates(task, likeness, by_words)
     known = by_words[rows]
-    found = known + likeness.value(task.compiled.vectors[rows] @ likeness.vector)
+    found = known + likeness.value(likeness.compare(task.compiled, rows))
     if task.allowed is not None:
         found *= task.allowed[rows]
     least = likeness.weight * (_LEAST_ALONE - float(_MIN_SIMILARITY))
@@ -212,8 +246,7 @@ def _pick_candidates(task: Task, likeness: Likeness, by_words: Scores) -> RowNum
         rows = np.flatnonzero(by_words >= words_bar - likeness.most)
         if len(rows) <= _FEW:
             return rows
-    short = task.compiled.shorten_query(likeness.vector)
-    coarse = task.compiled.coarse_vectors @ (short * np.float32(likeness.weight))
+    coarse = likeness.compare_coarsely(task.compiled)
     coarse += by_words
     if task.allowed is not None:
         coarse[~task.allowed] = _NEVER

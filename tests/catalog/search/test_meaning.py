@@ -1,5 +1,6 @@
 """Words rule where they match, and meaning where they do not."""
 
+import dataclasses
 import random
 import re
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from catalog.domain.query import parse_query
-from catalog.search import generations, index
+from catalog.search import corpus, generations, index, wordvectors
 from catalog.search.answers import answer
 from catalog.search.compiled import Compiled
 from catalog.search.compiling import compile_documents
@@ -287,6 +288,76 @@ class TestOnDisk:
         assert SearchEngine(folder, Topics()).snapshot().compiled.vectors.shape == (3, 3)
         index.update(folder, [], [3], None)
         assert SearchEngine(folder, None).snapshot().compiled.vectors.shape == (2, 0)
+
+
+class Alike(MadeUpEncoder):
+    """A sentence encoder that tells no text from another."""
+
+    name = "alike-1"
+    dimensions = 2
+    coarse_dimensions = 0
+    is_sentence_encoder = True
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        return np.array([(0.6, 0.8)] * len(texts), dtype=np.float32).reshape(len(texts), 2)
+
+
+class TestWordsBesideSentences:
+    """A share of the similarity is of word vectors, where they are installed."""
+
+    TOOLS = (
+        make_tool(1, "s", "mend", "Repair a bicycle."),
+        make_tool(2, "s", "bake", "Bake bread and cakes in the oven."),
+        make_tool(3, "s", "other", "Thing. Вещь."),
+    )
+
+    @pytest.fixture(autouse=True)
+    def _need_word_vectors(self) -> None:
+        if wordvectors.find_encoder() is None:
+            pytest.skip("the optional package is not installed")
+
+    def rank(self, text: str, compiled: Compiled | None = None) -> dict[int, float]:
+        compiled = compiled or compile_documents(self.TOOLS, Alike())
+        ranking = bm25f.rank(Task(compiled, text, 5, None, Alike()))
+        return dict(zip(compiled.ids.tolist(), ranking.scores.tolist(), strict=True))
+
+    def test_they_tell_apart_what_sentences_do_not(self) -> None:
+        scores = self.rank("dough and pastry thing")
+        assert scores[2] > scores[1] > 0
+
+    def test_they_have_no_part_where_they_know_nothing_of_the_query(self) -> None:
+        scores = self.rank("хлеб из печи вещь")
+        assert scores[2] == pytest.approx(scores[1])
+
+    def test_sentences_count_alone_where_tools_have_no_word_vectors(self) -> None:
+        compiled = compile_documents(self.TOOLS, Alike())
+        none = {"word_vectors": compiled.word_vectors[:, :0]}
+        bare = dataclasses.replace(compiled, arrays={**compiled.arrays, **none})
+        scores = self.rank("dough and pastry thing", bare)
+        assert scores[2] == pytest.approx(scores[1])
+
+    def test_other_encoders_have_none_beside_them(self) -> None:
+        assert compile_documents(self.TOOLS, Topics()).word_vectors.shape == (3, 0)
+        assert compile_documents(self.TOOLS, None).word_vectors.shape == (3, 0)
+
+    def test_an_update_keeps_them(self, tmp_path: Path) -> None:
+        folder = tmp_path / "index"
+        index.build(folder, self.TOOLS[:2], Alike())
+        index.update(folder, self.TOOLS[2:], [], Alike())
+        compiled = generations.open_current(folder)[1]
+        expected = compile_documents(self.TOOLS, Alike())
+        np.testing.assert_allclose(compiled.word_vectors, expected.word_vectors, atol=1e-6)
+
+    def test_an_update_after_their_package_came_encodes_all(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folder = tmp_path / "index"
+        with monkeypatch.context() as absent:
+            for module in (corpus, index):
+                absent.setattr(module, "find_beside", lambda _: None)
+            index.build(folder, self.TOOLS[:2], Alike())
+        index.update(folder, self.TOOLS[2:], [], Alike())
+        assert generations.open_current(folder)[1].word_vectors.any(axis=1).all()
 
 
 class Chance(MadeUpEncoder):
