@@ -47,4 +47,7 @@ def _put_in_order(rows: list[dict[str, Any]]) -> list[list[float]]:
 def _check_vector(vector: Any) -> list[float]:
     if not isinstance(vector, list) or not all(type(value) in {float, int} for value in vector):
         raise EndpointFailure("a vector is not a list of numbers")
-    return vector
+    try:
+        return [float(value) for value in vector]
+    except OverflowError:
+        raise EndpointFailure("a vector has a number that is too large") from None

@@ -12,7 +12,7 @@ import numpy as np
 from catalog.domain.embeddings import EndpointFailure
 from catalog.search.endpoint_rest import EndpointRest
 from catalog.search.errors import UnusableEncoder
-from catalog.search.meaning import QueryMeaning, Vectors
+from catalog.search.meaning import QueryMeaning, Vectors, write_storable
 
 QUERY_SECONDS = 0.3
 TEXTS_SECONDS = 60.0
@@ -94,7 +94,7 @@ class EndpointEncoder:
 
     def _ask(self, texts: Sequence[str], within_seconds: float) -> Vectors:
         try:
-            found = self._embed([text[:_MOST_CHARS] for text in texts], within_seconds)
+            found = self._embed([write_storable(text[:_MOST_CHARS]) for text in texts], within_seconds)
         except EndpointFailure as failure:
             raise UnusableEncoder(f"{self.host}: {failure}") from failure
         # What does not fit into 32 bits becomes infinite, and is refused as such.

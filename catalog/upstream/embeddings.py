@@ -66,14 +66,14 @@ class EmbeddingsClient:
         seconds = ends_at - time.monotonic()
         if seconds <= 0:
             raise EndpointFailure("it has too many requests before this one")
-        request = client.build_request(
-            "POST",
-            self._address,
-            json=write_request(texts, self._model),
-            headers=self._headers,
-            timeout=httpx2.Timeout(seconds),
-        )
         try:
+            request = client.build_request(
+                "POST",
+                self._address,
+                json=write_request(texts, self._model),
+                headers=self._headers,
+                timeout=httpx2.Timeout(seconds),
+            )
             response = client.send(request, stream=True)
             try:
                 _refuse_other_than_success(response)
@@ -82,7 +82,8 @@ class EmbeddingsClient:
                 response.close()
         except httpx2.TimeoutException:
             raise EndpointFailure("it did not answer in time") from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        # A host's name that cannot be one is found out by the look-up alone.
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError) as error:
             raise EndpointFailure(f"it cannot be reached ({type(error).__name__})") from None
         return read_answer(body, len(texts))
 

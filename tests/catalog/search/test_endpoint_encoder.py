@@ -119,6 +119,12 @@ def test_vectors_without_a_direction_are_refused(value: float) -> None:
         encoder.encode(["rain"])
 
 
+def test_half_a_character_is_sent_as_a_question_mark() -> None:
+    endpoint = Endpoint()
+    assert make(endpoint).encode_query("rain \ud800") is not None
+    assert endpoint.asked == [(["rain ?"], QUERY_SECONDS)]
+
+
 def test_query_with_other_dimensions_than_the_tools_is_a_failure_until_it_fits_again() -> None:
     endpoint, clock = Endpoint(), Clock()
     encoder = make(endpoint, EndpointRest(clock=clock))

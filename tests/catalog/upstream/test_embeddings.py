@@ -77,6 +77,18 @@ def test_the_time_limit_is_of_the_whole(
     assert time.monotonic() - started < 0.6
 
 
+@pytest.mark.parametrize("host", ["a..example.com", "a" * 64, "a\udcff.example.com"])
+def test_host_that_can_be_none_is_a_failure(host: str) -> None:
+    with pytest.raises(EndpointFailure, match="cannot be reached"):
+        EmbeddingsClient(f"http://{host}/v1/embeddings", "tiny-1", "").embed(TEXTS, 5.0)
+
+
+def test_number_past_every_float_is_a_failure() -> None:
+    body = b'{"data": [{"embedding": [1, 1' + b"0" * 400 + b"]}]}"
+    with pytest.raises(EndpointFailure, match="too large"):
+        read_answer(body, 1)
+
+
 def test_nobody_there_is_told() -> None:
     client = EmbeddingsClient(f"http://127.0.0.1:{find_free_port()}/embeddings", "tiny-1", "")
     with pytest.raises(EndpointFailure, match="cannot be reached"):
