@@ -17,7 +17,9 @@ from catalog.domain.embeddings import EndpointFailure, read_answer, write_reques
 from catalog.upstream.guard import shared_tls_context
 
 USER_AGENT = "toolsearch"
-MOST_BYTES = 32_000_000
+# An answer of that many bytes for each text: 16,384 numbers with all their digits and spaces are shorter. To
+# parse what is longer takes more than the time of a query, and holds up the threads beside it.
+MOST_BYTES_A_TEXT, BYTES_AROUND = 1_000_000, 1_000_000
 # Threads that ask for queries: one that hangs in a look-up of the host's name leaves the others free.
 _ASKING = 8
 # A kept connection saves the greeting, which alone may take the time that a query has.
@@ -77,7 +79,7 @@ class EmbeddingsClient:
             response = client.send(request, stream=True)
             try:
                 _refuse_other_than_success(response)
-                body = b"".join(_read_within(response, ends_at))
+                body = b"".join(_read_within(response, ends_at, len(texts)))
             finally:
                 response.close()
         except httpx2.TimeoutException:
@@ -96,12 +98,12 @@ def _refuse_other_than_success(response: httpx2.Response) -> None:
         raise EndpointFailure("it compresses its answers although asked not to")
 
 
-def _read_within(response: httpx2.Response, ends_at: float) -> Iterator[bytes]:
-    received = 0
+def _read_within(response: httpx2.Response, ends_at: float, texts: int) -> Iterator[bytes]:
+    received, most = 0, BYTES_AROUND + texts * MOST_BYTES_A_TEXT
     for chunk in response.iter_raw():
         received += len(chunk)
-        if received > MOST_BYTES:
-            raise EndpointFailure(f"it sent more than {MOST_BYTES // 1_000_000} MB")
+        if received > most:
+            raise EndpointFailure(f"it sent more than {most // 1_000_000} MB")
         if time.monotonic() > ends_at:
             raise EndpointFailure("it did not answer in time")
         yield chunk

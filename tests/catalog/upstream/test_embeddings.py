@@ -51,7 +51,7 @@ def test_no_key_is_sent_where_there_is_none(server: EmbeddingsServer) -> None:
         ("misnumbered", "not numbered"),
         ("words", "not a list of numbers"),
         ("mixed", "different dimensions"),
-        ("large", "more than 32 MB"),
+        ("large", "more than 4 MB"),
     ],
 )
 def test_failures_are_told(
