@@ -25,6 +25,7 @@ LOG_FORMS = ("lines", "json")
 METRICS_TOKEN_MIN_CHARS = 16
 NODE_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 REFERENCE_PATTERN = re.compile(r"[A-Za-z0-9_*?]{1,100}")
+ENCODER_HOST_PATTERN = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?")
 HOST_PATTERN = re.compile(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\*")
 
 
@@ -386,6 +387,9 @@ def _read_encoder(variables: Mapping[str, str]) -> EncoderSetting:
     """`words`, `none`, `onnx:<folder>`, or the address of an endpoint, which needs a model's name."""
     value = _text(variables, "TOOLSEARCH_ENCODER") or WORDS
     model = _text(variables, "TOOLSEARCH_ENCODER_MODEL")
+    for name, text in (("TOOLSEARCH_ENCODER", value), ("TOOLSEARCH_ENCODER_MODEL", model)):
+        if not is_storable(text):
+            raise BadSetting(name, "is not UTF-8 text")
     if value.startswith(ONNX):
         value = _check_encoder_folder(value)
     elif value.lower().startswith(ADDRESSES):
@@ -444,6 +448,8 @@ def _check_encoder_address(value: str) -> str:
     parts = _split_url(name, value, ("https", "http"))
     if not parts.hostname:
         raise BadSetting(name, "names no host; use https://host/v1/embeddings")
+    if not _is_address(parts.hostname) and not ENCODER_HOST_PATTERN.fullmatch(parts.hostname):
+        raise BadSetting(name, f"'{parts.hostname[:40]}' is not a host; use https://host/v1/embeddings")
     if "@" in parts.netloc:
         raise BadSetting(name, "holds a user or a password; give the key as TOOLSEARCH_ENCODER_KEY")
     path = parts.path.rstrip("/")
