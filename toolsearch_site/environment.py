@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
-from catalog.domain.encoder_setting import ADDRESSES, NONE, ONNX, WORDS, EncoderSetting, find_missing
+from catalog.domain.encoder_setting import (
+    ADDRESSES,
+    NONE,
+    ONNX,
+    WORDS,
+    EncoderSetting,
+    complete_address,
+    find_missing,
+)
 from catalog.domain.values import is_storable
 from catalog.sealing import parse_keys
 
@@ -443,7 +451,6 @@ def _check_encoder_folder(value: str) -> str:
 
 
 def _check_encoder_address(value: str) -> str:
-    """An address that ends before `/embeddings`, as programs for such endpoints are given, is completed."""
     name = "TOOLSEARCH_ENCODER"
     parts = _split_url(name, value, ("https", "http"))
     if not parts.hostname:
@@ -452,5 +459,4 @@ def _check_encoder_address(value: str) -> str:
         raise BadSetting(name, f"'{parts.hostname[:40]}' is not a host; use https://host/v1/embeddings")
     if "@" in parts.netloc:
         raise BadSetting(name, "holds a user or a password; give the key as TOOLSEARCH_ENCODER_KEY")
-    path = parts.path.rstrip("/")
-    return parts._replace(path=path if path.endswith("/embeddings") else f"{path}/embeddings").geturl()
+    return complete_address(value)
