@@ -11,6 +11,10 @@ class EndpointFailure(Exception):
     """The endpoint gave no vectors. The message says why; it holds neither the key nor what was asked."""
 
 
+class EndpointRefusal(EndpointFailure):
+    """The endpoint does not take what it was asked, as a text that is too long: another text it may take."""
+
+
 def write_request(texts: Sequence[str], model: str) -> dict[str, Any]:
     return {"model": model, "input": list(texts), "encoding_format": "float"}
 

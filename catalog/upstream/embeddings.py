@@ -13,13 +13,14 @@ from threading import Lock
 
 import httpx2
 
-from catalog.domain.embeddings import EndpointFailure, read_answer, write_request
+from catalog.domain.embeddings import EndpointFailure, EndpointRefusal, read_answer, write_request
 from catalog.upstream.guard import shared_tls_context
 
 USER_AGENT = "toolsearch"
 # An answer of that many bytes for each text: 16,384 numbers with all their digits and spaces are shorter. To
 # parse what is longer takes more than the time of a query, and holds up the threads beside it.
 MOST_BYTES_A_TEXT, BYTES_AROUND = 1_000_000, 1_000_000
+_REFUSALS = (400, 413, 422)
 # Threads that ask for queries: one that hangs in a look-up of the host's name leaves the others free.
 _ASKING = 8
 # A kept connection saves the greeting, which alone may take the time that a query has.
@@ -92,7 +93,8 @@ class EmbeddingsClient:
 
 def _refuse_other_than_success(response: httpx2.Response) -> None:
     if response.status_code != 200:
-        raise EndpointFailure(f"it answers with HTTP status {response.status_code}")
+        failure = EndpointRefusal if response.status_code in _REFUSALS else EndpointFailure
+        raise failure(f"it answers with HTTP status {response.status_code}")
     if response.headers.get("content-encoding", "identity") != "identity":
         # What a compressed answer grows to cannot be counted as it comes in.
         raise EndpointFailure("it compresses its answers although asked not to")
