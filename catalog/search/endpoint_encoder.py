@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from catalog.domain.embeddings import EndpointFailure, EndpointRefusal
+from catalog.search import words
 from catalog.search.endpoint_rest import EndpointRest
 from catalog.search.errors import UnusableEncoder
 from catalog.search.meaning import QueryMeaning, Vectors, write_storable
@@ -99,7 +100,11 @@ class EndpointEncoder:
         return None
 
     def encode_query(self, text: str, dimensions: int | None = None) -> QueryMeaning | None:
-        """A vector with other dimensions than these, where they are given, counts as a failure."""
+        """A vector with other dimensions than these, where they are given, counts as a failure. It is
+        not asked of signs alone.
+        """
+        if not words.split_words(text):
+            return None
         try:
             return self._encode_query(text, dimensions)
         except _Resting:

@@ -46,8 +46,9 @@ _CHARACTER = regex.compile(r".\p{M}*")
 _ACCENTS = regex.compile(
     r"(?<![иу])\u0306|[\u0300-\u0305\u0307-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u093c]+"
 )
-# Letters that people write without their stroke, dot or ligature, as keyboards have them: Unicode does not take
-# them to pieces. `I` is the capital of the dotless i too. Persian and Urdu letters that Arabic keyboards lack.
+# Letters that people write without their stroke, dot or ligature, as keyboards have them: Unicode does not
+# take them to pieces. `I` is the capital of the dotless i too. Persian and Urdu ones that Arabic keyboards
+# lack.
 _ALIKE = str.maketrans(
     {"ı": "i", "đ": "d", "ł": "l", "ø": "o", "æ": "ae", "œ": "oe", "ک": "ك", "ی": "ي", "ہ": "ه"}
 )

@@ -78,7 +78,9 @@ def _open(setting: EncoderSetting) -> Encoder | None:
     """An endpoint's address and a folder may be given as in the environment."""
     if setting.is_endpoint:
         if not setting.model:
-            raise CommandError("TOOLSEARCH_ENCODER_MODEL is missing; an endpoint is asked for a model by name")
+            raise CommandError(
+                "TOOLSEARCH_ENCODER_MODEL is missing; an endpoint is asked for a model by name"
+            )
         try:
             return open_named(replace(setting, value=complete_address(setting.value)))
         except ValueError:

@@ -119,6 +119,12 @@ def test_vectors_without_a_direction_are_refused(value: float) -> None:
         encoder.encode(["rain"])
 
 
+def test_it_is_not_asked_of_signs_alone() -> None:
+    endpoint = Endpoint()
+    assert make(endpoint).encode_query("?!") is None
+    assert endpoint.asked == []
+
+
 class NarrowEndpoint(Endpoint):
     """Refuses batches with a text that is too long."""
 
