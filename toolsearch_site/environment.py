@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
-from catalog.domain.encoder_setting import ADDRESSES, NONE, ONNX, WORDS, EncoderSetting, find_missing
+from catalog.domain.encoder_setting import (
+    ADDRESSES,
+    NONE,
+    ONNX,
+    WORDS,
+    EncoderSetting,
+    complete_address,
+    find_missing,
+)
 from catalog.domain.values import is_storable
 from catalog.sealing import parse_keys
 
@@ -25,6 +33,7 @@ LOG_FORMS = ("lines", "json")
 METRICS_TOKEN_MIN_CHARS = 16
 NODE_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 REFERENCE_PATTERN = re.compile(r"[A-Za-z0-9_*?]{1,100}")
+ENCODER_HOST_PATTERN = re.compile(r"[\w-]{1,63}(\.[\w-]{1,63})*\.?")
 HOST_PATTERN = re.compile(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\*")
 
 
@@ -386,6 +395,9 @@ def _read_encoder(variables: Mapping[str, str]) -> EncoderSetting:
     """`words`, `none`, `onnx:<folder>`, or the address of an endpoint, which needs a model's name."""
     value = _text(variables, "TOOLSEARCH_ENCODER") or WORDS
     model = _text(variables, "TOOLSEARCH_ENCODER_MODEL")
+    for name, text in (("TOOLSEARCH_ENCODER", value), ("TOOLSEARCH_ENCODER_MODEL", model)):
+        if not is_storable(text):
+            raise BadSetting(name, "is not UTF-8 text")
     if value.startswith(ONNX):
         value = _check_encoder_folder(value)
     elif value.lower().startswith(ADDRESSES):
@@ -439,12 +451,12 @@ def _check_encoder_folder(value: str) -> str:
 
 
 def _check_encoder_address(value: str) -> str:
-    """An address that ends before `/embeddings`, as programs for such endpoints are given, is completed."""
     name = "TOOLSEARCH_ENCODER"
     parts = _split_url(name, value, ("https", "http"))
     if not parts.hostname:
         raise BadSetting(name, "names no host; use https://host/v1/embeddings")
+    if not _is_address(parts.hostname) and not ENCODER_HOST_PATTERN.fullmatch(parts.hostname):
+        raise BadSetting(name, f"'{parts.hostname[:40]}' is not a host; use https://host/v1/embeddings")
     if "@" in parts.netloc:
         raise BadSetting(name, "holds a user or a password; give the key as TOOLSEARCH_ENCODER_KEY")
-    path = parts.path.rstrip("/")
-    return parts._replace(path=path if path.endswith("/embeddings") else f"{path}/embeddings").geturl()
+    return complete_address(value)

@@ -11,6 +11,10 @@ class EndpointFailure(Exception):
     """The endpoint gave no vectors. The message says why; it holds neither the key nor what was asked."""
 
 
+class EndpointRefusal(EndpointFailure):
+    """The endpoint does not take what it was asked, as a text that is too long: another text it may take."""
+
+
 def write_request(texts: Sequence[str], model: str) -> dict[str, Any]:
     return {"model": model, "input": list(texts), "encoding_format": "float"}
 
@@ -47,4 +51,7 @@ def _put_in_order(rows: list[dict[str, Any]]) -> list[list[float]]:
 def _check_vector(vector: Any) -> list[float]:
     if not isinstance(vector, list) or not all(type(value) in {float, int} for value in vector):
         raise EndpointFailure("a vector is not a list of numbers")
-    return vector
+    try:
+        return [float(value) for value in vector]
+    except OverflowError:
+        raise EndpointFailure("a vector has a number that is too large") from None

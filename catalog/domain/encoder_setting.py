@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 WORDS, NONE, ONNX = "words", "none", "onnx:"
 ADDRESSES = ("http://", "https://")
@@ -27,6 +28,13 @@ class EncoderSetting:
 
 def is_encoder_value(text: str) -> bool:
     return text in {WORDS, NONE} or text.startswith((ONNX, *ADDRESSES))
+
+
+def complete_address(address: str) -> str:
+    """An address that ends before `/embeddings`, as programs for such endpoints are given, is completed."""
+    parts = urlsplit(address)
+    path = parts.path.rstrip("/")
+    return parts._replace(path=path if path.endswith("/embeddings") else f"{path}/embeddings").geturl()
 
 
 def find_missing(folder: Path) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from catalog.domain.encoder_setting import MODEL, TOKENIZER, find_missing
+from catalog.domain.encoder_setting import MODEL, find_missing
 from catalog.search.errors import UnusableEncoder
 
 MOST_TOKENS = 256
@@ -51,13 +51,22 @@ def read_settings(folder: Path) -> FolderSettings:
 
 
 def make_digest(folder: Path, *prefixes: str) -> str:
-    """Tells encoders apart: samples of the model's files, and the small files whole."""
+    """Tells encoders apart: samples of the model's files, and the small files whole. Raises `UnusableEncoder`
+    for what cannot be read. Links that lead nowhere are left out.
+    """
     digest = hashlib.sha256(json.dumps(prefixes).encode())
-    for path in sorted({folder / MODEL, *folder.glob(f"{MODEL}*")}):
-        _add_samples(digest, path)
-    for path in sorted({folder / TOKENIZER, *folder.glob("*.json"), *folder.glob(f"*/{_POOLING}")}):
-        digest.update(path.read_bytes())
+    try:
+        for path in _list_files(folder, f"{MODEL}*"):
+            _add_samples(digest, path)
+        for path in _list_files(folder, "*.json", f"*/{_POOLING}"):
+            digest.update(path.read_bytes())
+    except OSError as error:
+        raise UnusableEncoder(f"{folder.name} cannot be read: {error.strerror}") from error
     return digest.hexdigest()[:12]
+
+
+def _list_files(folder: Path, *patterns: str) -> list[Path]:
+    return sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
 
 
 def _add_samples(digest: "hashlib._Hash", path: Path) -> None:

@@ -9,10 +9,11 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from catalog.domain.embeddings import EndpointFailure
+from catalog.domain.embeddings import EndpointFailure, EndpointRefusal
+from catalog.search import words
 from catalog.search.endpoint_rest import EndpointRest
 from catalog.search.errors import UnusableEncoder
-from catalog.search.meaning import QueryMeaning, Vectors
+from catalog.search.meaning import QueryMeaning, Vectors, write_storable
 
 QUERY_SECONDS = 0.3
 TEXTS_SECONDS = 60.0
@@ -20,6 +21,8 @@ TEXTS_AT_ONCE = 32
 _REMEMBERED_QUERIES = 1 << 10  # some kilobytes each
 # Models refuse what is longer than they read; about so much is 500 word pieces.
 _MOST_CHARS = 2000
+# What is asked for again where a text is refused: of scripts without spaces each character may be a piece.
+_FEW_CHARS = 250
 
 logger = logging.getLogger(__name__)
 
@@ -61,17 +64,47 @@ class EndpointEncoder:
         return int(self.encode(["a"]).shape[1])
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Raises `UnusableEncoder`, also where a batch has other dimensions than the one before it."""
+        """Zeros for a text that is refused where another is not, so that one tool does not keep the others
+        from their vectors. Raises `UnusableEncoder`, also where a batch has other dimensions than the one
+        before it.
+        """
         parts = [
-            self._ask([self._text_prefix + text for text in texts[at : at + TEXTS_AT_ONCE]], TEXTS_SECONDS)
+            self._encode_batch([self._text_prefix + text for text in texts[at : at + TEXTS_AT_ONCE]])
             for at in range(0, len(texts), TEXTS_AT_ONCE)
         ]
         if len({part.shape[1] for part in parts}) > 1:
             raise UnusableEncoder(f"{self.host}: its vectors changed their dimensions")
         return np.concatenate(parts) if parts else np.empty((0, self.dimensions), dtype=np.float32)
 
+    def _encode_batch(self, texts: Sequence[str]) -> Vectors:
+        try:
+            return self._ask(texts, TEXTS_SECONDS)
+        except _Refused as refusal:
+            rows = [self._encode_alone(text) for text in texts]
+            taken = [row for row in rows if row is not None]
+            if not taken:
+                raise
+            logger.warning("%s of %s texts have no vector: %s", len(rows) - len(taken), len(rows), refusal)
+            if len({row.shape for row in taken}) > 1:
+                raise UnusableEncoder(f"{self.host}: its vectors changed their dimensions") from refusal
+            return np.array([np.zeros_like(taken[0]) if row is None else row for row in rows])
+
+    def _encode_alone(self, text: str) -> Vectors | None:
+        """None where it is refused, however short."""
+        for chars in (_MOST_CHARS, _FEW_CHARS):
+            try:
+                vector: Vectors = self._ask([text[:chars]], TEXTS_SECONDS)[0]
+            except _Refused:
+                continue
+            return vector
+        return None
+
     def encode_query(self, text: str, dimensions: int | None = None) -> QueryMeaning | None:
-        """A vector with other dimensions than these, where they are given, counts as a failure."""
+        """A vector with other dimensions than these, where they are given, counts as a failure. It is
+        not asked of signs alone.
+        """
+        if not words.split_words(text):
+            return None
         try:
             return self._encode_query(text, dimensions)
         except _Resting:
@@ -94,7 +127,9 @@ class EndpointEncoder:
 
     def _ask(self, texts: Sequence[str], within_seconds: float) -> Vectors:
         try:
-            found = self._embed([text[:_MOST_CHARS] for text in texts], within_seconds)
+            found = self._embed([write_storable(text[:_MOST_CHARS]) for text in texts], within_seconds)
+        except EndpointRefusal as failure:
+            raise _Refused(f"{self.host}: {failure}") from failure
         except EndpointFailure as failure:
             raise UnusableEncoder(f"{self.host}: {failure}") from failure
         # What does not fit into 32 bits becomes infinite, and is refused as such.
@@ -122,6 +157,10 @@ class FittingEncoder:
 
     def encode_query(self, text: str) -> QueryMeaning | None:
         return self._encoder.encode_query(text, self.dimensions)
+
+
+class _Refused(UnusableEncoder):
+    """The endpoint does not take these texts."""
 
 
 class _Resting(Exception):

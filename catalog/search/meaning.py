@@ -85,5 +85,10 @@ def text_to_encode(document: ToolDocument) -> str:
     return " ".join((*texts, parameters, document.keywords, document.hint))
 
 
+def write_storable(text: str) -> str:
+    """Half characters, which a query may have and UTF-8 has not, become question marks."""
+    return text.encode(errors="replace").decode()
+
+
 def _space_out(name: str) -> str:
     return " ".join(part.typed for word in words.split_words(name) for part in word.parts)

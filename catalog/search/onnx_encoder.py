@@ -17,11 +17,12 @@ from catalog.domain.encoder_setting import MODEL, TOKENIZER
 from catalog.search import encoder_folder, scripts
 from catalog.search.encoder_folder import FolderSettings
 from catalog.search.errors import UnusableEncoder
-from catalog.search.meaning import QueryMeaning, Vectors
+from catalog.search.meaning import QueryMeaning, Vectors, write_storable
 from catalog.search.scripts import Vocabulary
 
 _BATCH = 32
 _REMEMBERED_QUERIES = 1 << 10
+_A_ROW_EACH = 2
 # Outputs by name, in the order in which they are preferred; else the first that has the right shape.
 _SENTENCE_OUTPUTS = ("sentence_embedding", "sentence_embeddings", "text_embeds")
 _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings", "hidden_states")
@@ -92,7 +93,7 @@ class OnnxEncoder:
 
     def _encode_new_query(self, text: str) -> QueryMeaning:
         model = self.open()
-        known = scripts.measure_known(text, model.vocabulary.knows)
+        known = scripts.measure_known(text, model.knows)
         return QueryMeaning(model.run([self._query_prefix + text])[0], known)
 
 
@@ -103,7 +104,7 @@ class _Model:
         self._name = folder.name
         self._session = _open_session(folder)
         self._tokenizer = _open_tokenizer(folder, settings.most_tokens)
-        self.vocabulary = Vocabulary(self._tokenizer)
+        self._vocabulary = Vocabulary(self._tokenizer)
         self._poolings = settings.poolings
         self._inputs = {each.name for each in self._session.get_inputs()}
         if unknown := self._inputs - {"input_ids", "attention_mask", "token_type_ids", "position_ids"}:
@@ -111,7 +112,25 @@ class _Model:
         self._output, self._is_pooled = _choose_output(self._session, self._name)
 
     def run(self, texts: Sequence[str]) -> Vectors:
-        found = self._tokenizer.encode_batch(list(texts))
+        """Raises `UnusableEncoder`."""
+        try:
+            vectors = self._run([write_storable(text) for text in texts])
+        except Exception as error:  # those of tokenizer and model have no common class but this
+            raise UnusableEncoder(f"{self._name}/{MODEL} cannot be run") from error
+        if vectors.ndim != _A_ROW_EACH or vectors.shape[0] != len(texts) or not np.isfinite(vectors).all():
+            raise UnusableEncoder(f"{self._name}/{MODEL} gave no vector for a text")
+        unit: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
+        return unit
+
+    def knows(self, word: str) -> bool:
+        """Raises `UnusableEncoder`."""
+        try:
+            return self._vocabulary.knows(word)
+        except Exception as error:  # a tokenizer without a piece for unknown words has no other class
+            raise UnusableEncoder(f"{self._name}/{TOKENIZER} cannot take a word to pieces") from error
+
+    def _run(self, texts: Sequence[str]) -> Vectors:
+        found = self._tokenizer.encode_batch(texts)
         mask = np.array([each.attention_mask for each in found], dtype=np.int64)
         given = {
             "input_ids": np.array([each.ids for each in found], dtype=np.int64),
@@ -119,16 +138,9 @@ class _Model:
             "token_type_ids": np.array([each.type_ids for each in found], dtype=np.int64),
             "position_ids": np.maximum(np.cumsum(mask, axis=1) - 1, 0),
         }
-        try:
-            output = self._session.run([self._output], {name: given[name] for name in self._inputs})[0]
-        except Exception as error:  # its errors have no common class but this
-            raise UnusableEncoder(f"{self._name}/{MODEL} cannot be run") from error
+        output = self._session.run([self._output], {name: given[name] for name in self._inputs})[0]
         pooled = output if self._is_pooled else pool(output, mask, self._poolings)
-        vectors = np.asarray(pooled, dtype=np.float32)
-        if vectors.shape[0] != len(texts) or not np.isfinite(vectors).all():
-            raise UnusableEncoder(f"{self._name}/{MODEL} gave no vector for a text")
-        unit: Vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-        return unit
+        return np.asarray(pooled, dtype=np.float32)
 
 
 def pool(tokens: Vectors, mask: Any, poolings: Sequence[str]) -> Vectors:

@@ -61,15 +61,17 @@ def write_as_text(pieces: Iterable[str]) -> list[str]:
 
 def measure_known(text: str, is_known: Callable[[str], bool]) -> float:
     """The share of a query's significant words that are known. A text without spaces counts as one word for
-    each pair of its characters; what has no letters does not count.
+    each pair of its characters; what has no letters does not count. Of a text without words, as signs alone,
+    nothing is known.
     """
     known = total = 0
-    for word in words.significant_words(text):
+    significant = words.significant_words(text)
+    for word in significant:
         if any(map(script_of, word.typed)):
             weight = len(word.parts[0].terms) if words.is_unspaced(word.typed) else 1
             total += weight
             known += weight if is_known(word.typed) else 0
-    return known / total if total else 1.0
+    return known / total if total else float(bool(significant))
 
 
 def is_whole(word: str, pieces: int) -> bool:

@@ -31,8 +31,10 @@ from catalog.search.stopwords import STOP_WORDS
 _PAIRED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}ー\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _WORD = regex.compile(
     rf"(?=[\p{{L}}\p{{N}}])(?:(?:[{_PAIRED}](?<=[\p{{L}}\p{{N}}\p{{M}}])\p{{M}}*)+"
-    rf"|(?:(?![{_PAIRED}])[\p{{L}}\p{{N}}\p{{M}}])+)"
+    rf"|(?:(?![{_PAIRED}])[\p{{L}}\p{{N}}\p{{M}}\u00ad\u200d])+)"
 )
+# The soft hyphen, and the joiner of letters, which is written or left out: both stand inside words.
+_UNSEEN = regex.compile(r"[\u00ad\u200d]+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")  # the same there, and several times as fast
 _PART = regex.compile(
     r"\p{Lu}{2,}s(?!\p{Ll})|\p{Lu}+(?!\p{Ll})|\p{N}+|[\p{Lu}\p{Lt}]?[\p{Ll}\p{Lo}\p{Lm}\p{M}]+|."
@@ -43,6 +45,12 @@ _CHARACTER = regex.compile(r".\p{M}*")
 # may leave out (points, the stretching line, the hamza on a letter), and the dot below of Hindi.
 _ACCENTS = regex.compile(
     r"(?<![иу])\u0306|[\u0300-\u0305\u0307-\u036f\u0591-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u093c]+"
+)
+# Letters that people write without their stroke, dot or ligature, as keyboards have them: Unicode does not
+# take them to pieces. `I` is the capital of the dotless i too. Persian and Urdu ones that Arabic keyboards
+# lack.
+_ALIKE = str.maketrans(
+    {"ı": "i", "đ": "d", "ł": "l", "ø": "o", "æ": "ae", "œ": "oe", "ک": "ك", "ی": "ي", "ہ": "ه"}
 )
 _ARABIC_ARTICLE = regex.compile(r"^(?:[وبكف]?ال|و?لل)(?=.{3})")
 _QUOTED = re.compile(
@@ -199,7 +207,7 @@ def fold_text(text: str) -> str:
     if text.isascii():
         return text.lower()
     plain = _ACCENTS.sub("", unicodedata.normalize("NFKD", text).casefold())
-    return unicodedata.normalize("NFKC", plain)
+    return unicodedata.normalize("NFKC", plain).translate(_ALIKE)
 
 
 def _indexed_terms(typed: str) -> tuple[str, ...]:
@@ -263,4 +271,4 @@ def _find_words(text: str) -> list[str]:
 
 
 def _compose(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return text if text.isascii() else _UNSEEN.sub("", unicodedata.normalize("NFKC", text))

@@ -49,7 +49,8 @@ def request_if_behind() -> None:
         EncoderState.objects.filter(pk=state.pk).update(used_at=now)
     if state.problem_at is not None and now - state.problem_at < PAUSE_AFTER_FAILURE:
         return
-    if state.version != searched_version():
+    # A problem is looked at again too, although the tool that met it may be gone.
+    if state.version != searched_version() or state.problem_at is not None:
         jobs.ensure_job(kind=JobKind.ENCODE_TOOLS, subject=subject_of(encoder.name))
 
 

@@ -13,11 +13,14 @@ from threading import Lock
 
 import httpx2
 
-from catalog.domain.embeddings import EndpointFailure, read_answer, write_request
+from catalog.domain.embeddings import EndpointFailure, EndpointRefusal, read_answer, write_request
 from catalog.upstream.guard import shared_tls_context
 
 USER_AGENT = "toolsearch"
-MOST_BYTES = 32_000_000
+# An answer of that many bytes for each text: 16,384 numbers with all their digits and spaces are shorter. To
+# parse what is longer takes more than the time of a query, and holds up the threads beside it.
+MOST_BYTES_A_TEXT, BYTES_AROUND = 1_000_000, 1_000_000
+_REFUSALS = (400, 413, 422)
 # Threads that ask for queries: one that hangs in a look-up of the host's name leaves the others free.
 _ASKING = 8
 # A kept connection saves the greeting, which alone may take the time that a query has.
@@ -66,41 +69,43 @@ class EmbeddingsClient:
         seconds = ends_at - time.monotonic()
         if seconds <= 0:
             raise EndpointFailure("it has too many requests before this one")
-        request = client.build_request(
-            "POST",
-            self._address,
-            json=write_request(texts, self._model),
-            headers=self._headers,
-            timeout=httpx2.Timeout(seconds),
-        )
         try:
+            request = client.build_request(
+                "POST",
+                self._address,
+                json=write_request(texts, self._model),
+                headers=self._headers,
+                timeout=httpx2.Timeout(seconds),
+            )
             response = client.send(request, stream=True)
             try:
                 _refuse_other_than_success(response)
-                body = b"".join(_read_within(response, ends_at))
+                body = b"".join(_read_within(response, ends_at, len(texts)))
             finally:
                 response.close()
         except httpx2.TimeoutException:
             raise EndpointFailure("it did not answer in time") from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        # A host's name that cannot be one is found out by the look-up alone.
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError) as error:
             raise EndpointFailure(f"it cannot be reached ({type(error).__name__})") from None
         return read_answer(body, len(texts))
 
 
 def _refuse_other_than_success(response: httpx2.Response) -> None:
     if response.status_code != 200:
-        raise EndpointFailure(f"it answers with HTTP status {response.status_code}")
+        failure = EndpointRefusal if response.status_code in _REFUSALS else EndpointFailure
+        raise failure(f"it answers with HTTP status {response.status_code}")
     if response.headers.get("content-encoding", "identity") != "identity":
         # What a compressed answer grows to cannot be counted as it comes in.
         raise EndpointFailure("it compresses its answers although asked not to")
 
 
-def _read_within(response: httpx2.Response, ends_at: float) -> Iterator[bytes]:
-    received = 0
+def _read_within(response: httpx2.Response, ends_at: float, texts: int) -> Iterator[bytes]:
+    received, most = 0, BYTES_AROUND + texts * MOST_BYTES_A_TEXT
     for chunk in response.iter_raw():
         received += len(chunk)
-        if received > MOST_BYTES:
-            raise EndpointFailure(f"it sent more than {MOST_BYTES // 1_000_000} MB")
+        if received > most:
+            raise EndpointFailure(f"it sent more than {most // 1_000_000} MB")
         if time.monotonic() > ends_at:
             raise EndpointFailure("it did not answer in time")
         yield chunk

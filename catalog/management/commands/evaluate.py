@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from catalog.domain.encoder_setting import NONE, EncoderSetting, is_encoder_value
+from catalog.domain.encoder_setting import NONE, ONNX, EncoderSetting, complete_address, is_encoder_value
 from catalog.domain.errors import InvalidInput
 from catalog.search import evaluation
 from catalog.search.compiling import compile_documents
@@ -46,7 +46,7 @@ class Command(BaseCommand):
             rows = [
                 row
                 for setting in _read_settings(values)
-                for row in _evaluate_all(dirs, rankers, setting, open_named(setting))
+                for row in _evaluate_all(dirs, rankers, setting.value, _open(setting))
             ]
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}") from error
@@ -74,10 +74,27 @@ def _read_settings(values: Sequence[str]) -> list[EncoderSetting]:
     return [replace(in_force, value=value) for value in dict.fromkeys(values)] or [in_force]
 
 
+def _open(setting: EncoderSetting) -> Encoder | None:
+    """An endpoint's address and a folder may be given as in the environment."""
+    if setting.is_endpoint:
+        if not setting.model:
+            raise CommandError(
+                "TOOLSEARCH_ENCODER_MODEL is missing; an endpoint is asked for a model by name"
+            )
+        try:
+            return open_named(replace(setting, value=complete_address(setting.value)))
+        except ValueError:
+            raise CommandError(f"'{setting.value}' is not an address") from None
+    if setting.value.startswith(ONNX):
+        folder = Path(setting.value.removeprefix(ONNX)).expanduser().absolute()
+        return open_named(replace(setting, value=f"{ONNX}{folder}"))
+    return open_named(setting)
+
+
 def _evaluate_all(
-    folders: Sequence[Path], rankers: Sequence[str], setting: EncoderSetting, encoder: Encoder | None
+    folders: Sequence[Path], rankers: Sequence[str], value: str, encoder: Encoder | None
 ) -> Iterator[Row]:
-    name = setting.value if encoder else NONE
+    name = value if encoder else NONE
     for folder in folders:
         quality_set = evaluation.load_set(folder)
         compiled = compile_documents(quality_set.documents, encoder)

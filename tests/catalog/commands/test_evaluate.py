@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from pytest_django import Settings
 
+from catalog.domain.encoder_setting import EncoderSetting
+from tests.harness.embeddings_server import KEY, running_embeddings_server
 from tests.harness.nodes import find_free_port
 from tests.harness.tiny_encoder import make_encoder
 
@@ -81,6 +84,29 @@ def test_an_encoder_that_cannot_be_opened_is_named(folder: Path, tmp_path: Path)
         call_command("evaluate", str(folder), "--encoder", f"onnx:{tmp_path / 'empty'}")
 
 
-def test_an_endpoint_that_does_not_answer_is_no_result(folder: Path) -> None:
+def test_an_endpoint_without_a_model_s_name_is_refused(folder: Path) -> None:
+    with pytest.raises(CommandError, match="TOOLSEARCH_ENCODER_MODEL is missing"):
+        call_command("evaluate", str(folder), "--encoder", "http://127.0.0.1:1/v1")
+
+
+def test_an_address_that_is_none_is_named(folder: Path, settings: Settings) -> None:
+    settings.ENCODER = EncoderSetting(model="tiny-1")
+    with pytest.raises(CommandError, match=r"'http://\[::1/v1' is not an address"):
+        call_command("evaluate", str(folder), "--encoder", "http://[::1/v1")
+
+
+def test_an_endpoint_s_address_is_completed_as_in_the_environment(
+    capsys: pytest.CaptureFixture[str], folder: Path, tmp_path: Path, settings: Settings
+) -> None:
+    with running_embeddings_server(make_encoder(tmp_path / "tiny")) as server:
+        server.encoder.open()
+        settings.ENCODER = EncoderSetting(model="tiny-1", key=KEY)
+        base = server.url.removesuffix("/embeddings")
+        rows = json.loads(run(capsys, folder, "--ranker", "bm25f", "--json", "--encoder", base))
+    assert [row["encoder"] for row in rows] == [base]
+
+
+def test_an_endpoint_that_does_not_answer_is_no_result(folder: Path, settings: Settings) -> None:
+    settings.ENCODER = EncoderSetting(model="tiny-1")
     with pytest.raises(CommandError, match=r"127\.0\.0\.1: it cannot be reached"):
         call_command("evaluate", str(folder), "--encoder", f"http://127.0.0.1:{find_free_port()}/embeddings")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from catalog.domain.embeddings import EndpointFailure
+from catalog.domain.embeddings import EndpointFailure, EndpointRefusal
 from catalog.search.encoders import fit_queries
 from catalog.search.endpoint_encoder import QUERY_SECONDS, EndpointEncoder
 from catalog.search.endpoint_rest import REST_SECONDS, EndpointRest
@@ -117,6 +117,41 @@ def test_vectors_without_a_direction_are_refused(value: float) -> None:
     encoder = EndpointEncoder(ADDRESS, "tiny-1", lambda texts, _: [[value, 0.0] for _text in texts])
     with pytest.raises(UnusableEncoder, match="no length or is not finite"):
         encoder.encode(["rain"])
+
+
+def test_it_is_not_asked_of_signs_alone() -> None:
+    endpoint = Endpoint()
+    assert make(endpoint).encode_query("?!") is None
+    assert endpoint.asked == []
+
+
+class NarrowEndpoint(Endpoint):
+    """Refuses batches with a text that is too long."""
+
+    most_chars = 1000
+
+    def embed(self, texts: Sequence[str], within_seconds: float) -> list[list[float]]:
+        if any(len(text) > self.most_chars for text in texts):
+            raise EndpointRefusal("it answers with HTTP status 413")
+        return super().embed(texts, within_seconds)
+
+
+def test_text_that_is_too_long_keeps_no_other_from_its_vector() -> None:
+    endpoint = NarrowEndpoint()
+    texts = ["rain", "storm " * 300, "file"]
+    found = make(endpoint).encode(texts)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+    endpoint.most_chars = 10
+    found = make(endpoint).encode(texts)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 0, 1], atol=1e-6)
+    with pytest.raises(UnusableEncoder, match="HTTP status 413"):
+        make(endpoint).encode(texts[1:2])
+
+
+def test_half_a_character_is_sent_as_a_question_mark() -> None:
+    endpoint = Endpoint()
+    assert make(endpoint).encode_query("rain \ud800") is not None
+    assert endpoint.asked == [(["rain ?"], QUERY_SECONDS)]
 
 
 def test_query_with_other_dimensions_than_the_tools_is_a_failure_until_it_fits_again() -> None:

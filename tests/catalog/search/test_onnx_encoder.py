@@ -133,6 +133,48 @@ def test_damaged_file_costs_no_search_more_than_its_meaning(tmp_path: Path, name
         encoder.encode(["rain"])
 
 
+def test_tokenizer_without_a_piece_for_unknown_words_costs_no_search_more_than_its_meaning(
+    tmp_path: Path,
+) -> None:
+    folder = make_encoder(tmp_path / "tiny")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    tokenizer["model"]["unk_token"] = "[NONE]"
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    encoder = OnnxEncoder(folder)
+    assert encoder.encode_query("rain") is not None
+    assert encoder.encode_query("something else") is None
+    with pytest.raises(UnusableEncoder, match="cannot be run"):
+        encoder.encode(["something else"])
+
+
+def test_half_a_character_is_encoded_as_a_question_mark(tmp_path: Path) -> None:
+    encoder = OnnxEncoder(make_encoder(tmp_path / "tiny"))
+    odd, plain = encoder.encode_query("rain \ud800"), encoder.encode_query("rain ?")
+    assert odd is not None
+    assert plain is not None
+    np.testing.assert_allclose(odd.vector, plain.vector)
+
+
+def test_links_that_lead_nowhere_and_folders_are_no_part_of_the_model(tmp_path: Path) -> None:
+    folder = make_encoder(tmp_path / "tiny")
+    name = OnnxEncoder(folder).name
+    (folder / "gone.json").symlink_to(tmp_path / "nowhere")
+    (folder / "more.json").mkdir()
+    (folder / "model.onnx.parts").mkdir()
+    assert OnnxEncoder(folder).name == name
+
+
+def test_file_that_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = make_encoder(tmp_path / "tiny")
+
+    def refuse(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(UnusableEncoder, match="tiny cannot be read: Permission denied"):
+        OnnxEncoder(folder)
+
+
 def test_missing_package_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
     encoder = OnnxEncoder(make_encoder(tmp_path / "tiny"))

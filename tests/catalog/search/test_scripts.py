@@ -90,6 +90,10 @@ class TestShareKnown:
     def test_nothing_to_know_is_known(self) -> None:
         assert scripts.measure_known("42 !!!", knows()) == 1
 
+    @pytest.mark.parametrize("text", ["!!!", "🙂", "\ud800"])
+    def test_signs_alone_mean_nothing(self, text: str) -> None:
+        assert scripts.measure_known(text, knows()) == 0
+
 
 def test_a_word_in_small_pieces_is_not_known() -> None:
     assert scripts.is_whole("kubernetes", 3)

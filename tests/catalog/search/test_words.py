@@ -58,6 +58,29 @@ def test_width_case_and_accents_do_not_matter(left: str, right: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("alıcı", "ALICI"),
+        ("đã", "da"),
+        ("Łódź", "lodz"),
+        ("Øst", "ost"),
+        ("œuvre", "oeuvre"),
+        ("کتاب", "كتاب"),
+        ("ایمیل", "ايميل"),
+        ("शक्\u200dति", "शक्ति"),
+        ("Post\u00adfach", "Postfach"),
+    ],
+)
+def test_letters_that_keyboards_lack_and_signs_that_nobody_sees_do_not_matter(left: str, right: str) -> None:
+    assert words.document_terms(left) == words.document_terms(right)
+
+
+def test_word_with_an_unseen_sign_is_located_whole() -> None:
+    found = [(place.start, place.end) for place in words.locate("das Post\u00adfach hier")]
+    assert found == [(0, 3), (4, 13), (14, 18)]
+
+
+@pytest.mark.parametrize(
     ("left", "right"), [("issues", "issue"), ("deleting", "delete"), ("repositories", "repository")]
 )
 def test_endings_do_not_matter(left: str, right: str) -> None:

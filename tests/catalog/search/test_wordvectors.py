@@ -43,7 +43,7 @@ def test_case_and_signs_do_not_matter(encoder: Encoder) -> None:
         ("найти файл", 0),
         ("create zqxjkvbw", 0.5),
         ("create 搜索", 0.5),
-        ("", 1),
+        ("", 0),
     ],
 )
 def test_only_latin_words_of_few_pieces_are_known(encoder: Encoder, text: str, known: float) -> None:

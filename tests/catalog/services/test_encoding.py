@@ -310,6 +310,25 @@ class TestEndpoint:
         assert is_by_meaning()
         assert client.get("/api/v1/health").json()["encoder"]["state"] == "ok"
 
+    def test_problem_goes_with_the_tool_that_met_it(
+        self, catalog: Server, endpoint: EmbeddingsServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        encoding.request_encoding()
+        work()
+        added = make_tool(server=catalog, name="read_storm")
+        endpoint.behaviour = "down"
+        encoding.request_encoding()
+        work()
+        added.delete()
+        assert encoders.read_encoder_status().problem
+        Job.objects.all().delete()
+        monkeypatch.setattr(encoding, "PAUSE_AFTER_FAILURE", timedelta(0))
+        encoding.request_if_behind()
+        work()
+        assert encoders.read_encoder_status().problem == ""
+        encoding.request_if_behind()
+        assert not Job.objects.open().exists()
+
     def test_gone_in_the_middle_it_goes_on_where_it_stopped(
         self, catalog: Server, endpoint: EmbeddingsServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -51,7 +51,7 @@ def test_no_key_is_sent_where_there_is_none(server: EmbeddingsServer) -> None:
         ("misnumbered", "not numbered"),
         ("words", "not a list of numbers"),
         ("mixed", "different dimensions"),
-        ("large", "more than 32 MB"),
+        ("large", "more than 4 MB"),
     ],
 )
 def test_failures_are_told(
@@ -75,6 +75,18 @@ def test_the_time_limit_is_of_the_whole(
     with pytest.raises(EndpointFailure, match="did not answer"):
         client.embed(TEXTS, 0.3)
     assert time.monotonic() - started < 0.6
+
+
+@pytest.mark.parametrize("host", ["a..example.com", "a" * 64, "a\udcff.example.com"])
+def test_host_that_can_be_none_is_a_failure(host: str) -> None:
+    with pytest.raises(EndpointFailure, match="cannot be reached"):
+        EmbeddingsClient(f"http://{host}/v1/embeddings", "tiny-1", "").embed(TEXTS, 5.0)
+
+
+def test_number_past_every_float_is_a_failure() -> None:
+    body = b'{"data": [{"embedding": [1, 1' + b"0" * 400 + b"]}]}"
+    with pytest.raises(EndpointFailure, match="too large"):
+        read_answer(body, 1)
 
 
 def test_nobody_there_is_told() -> None:
