@@ -27,4 +27,4 @@ class HealthOut(Schema):
     worker: str = Field(examples=["ok"])
     decisions: str = Field(examples=["ok"])
     disk: str = Field(examples=["ok"])
-    encoder: EncoderOut | None = None
+    encoder: EncoderOut | None = Field(None, examples=[{"kind": "words", "state": "ok", "in_force": True}])

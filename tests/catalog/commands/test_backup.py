@@ -237,11 +237,12 @@ def test_restored_instance_goes_on(restored: list[Place]) -> None:
     script = """
 from catalog.models import Server
 from catalog.selectors.decisions import count_behind
+from catalog.selectors.documents import searched_version
 from catalog.services import reindex
 from tests.harness.rows import make_change, make_server
 last = Server.objects.latest("pk").pk
 assert make_server().pk > last and make_change().pk
-print(count_behind(), reindex._known_version() >= reindex._searched_version())
+print(count_behind(), reindex._known_version() >= searched_version())
 """
     assert place.shell(script).split() == ["0", "True"]
 

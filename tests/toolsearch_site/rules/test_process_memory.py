@@ -16,6 +16,7 @@ OF_ARGUMENTS_ALONE = {
     "catalog/domain/globs.py:compile_globs",
     "catalog/domain/marking/definition.py:mark_server",
     "catalog/domain/prompt.py:_choose_samples",
+    "catalog/search/scripts.py:script_of",
     "catalog/search/words.py:_remembered_run",
     "catalog/search/words.py:_remembered_runs",
     "catalog/search/words.py:_remembered_terms",
