@@ -23,6 +23,8 @@ MOST_BYTES_A_TEXT, BYTES_AROUND = 1_000_000, 1_000_000
 _REFUSALS = (400, 413, 422)
 # Threads that ask for queries: one that hangs in a look-up of the host's name leaves the others free.
 _ASKING = 8
+# A request that is not over so long after its time is fed byte by byte: its thread would never come back.
+GRACE_SECONDS = 5.0
 # A kept connection saves the greeting, which alone may take the time that a query has.
 _CONNECTIONS = httpx2.Limits(max_connections=16, max_keepalive_connections=8, keepalive_expiry=50.0)
 
@@ -42,6 +44,7 @@ class EmbeddingsClient:
         self._lock = Lock()
         self._client: httpx2.Client | None = None
         self._pool: ThreadPoolExecutor | None = None
+        self._overdue: dict[Future[list[list[float]]], float] = {}
 
     def embed(self, texts: Sequence[str], within_seconds: float) -> list[list[float]]:
         """Raises `EndpointFailure`, at the latest about when the time is over: the look-up of the host's name
@@ -51,11 +54,14 @@ class EmbeddingsClient:
         try:
             return asked.result(timeout=within_seconds)
         except TookTooLong:
-            asked.cancel()
+            if not asked.cancel():
+                with self._lock:
+                    self._overdue[asked] = time.monotonic()
             raise EndpointFailure(f"it did not answer within {within_seconds:g} s") from None
 
     def _start(self, texts: Sequence[str], within_seconds: float) -> "Future[list[list[float]]]":
         with self._lock:
+            self._end_stuck()
             if self._client is None:
                 self._client = httpx2.Client(
                     verify=shared_tls_context(), trust_env=False, follow_redirects=False, limits=_CONNECTIONS
@@ -64,6 +70,18 @@ class EmbeddingsClient:
             self._pool = self._pool or ThreadPoolExecutor(_ASKING, thread_name_prefix="embeddings")
         ends_at = time.monotonic() + within_seconds
         return self._pool.submit(self._ask, self._client, texts, ends_at)
+
+    def _end_stuck(self) -> None:
+        """Where a request is stuck, close all connections, which ends it at its next byte, and begin anew."""
+        self._overdue = {asked: since for asked, since in self._overdue.items() if not asked.done()}
+        if all(time.monotonic() - since < GRACE_SECONDS for since in self._overdue.values()):
+            return
+        client, pool = self._client, self._pool
+        self._client, self._pool, self._overdue = None, None, {}
+        if client is not None:
+            client.close()
+        if pool is not None:
+            pool.shutdown(wait=False)
 
     def _ask(self, client: httpx2.Client, texts: Sequence[str], ends_at: float) -> list[list[float]]:
         seconds = ends_at - time.monotonic()

@@ -1,14 +1,19 @@
 """An endpoint's answer is believed only where it is whole, and waited for only so long."""
 
 import json
+import socket
 import time
 from collections.abc import Iterator
+from concurrent.futures import wait
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 
 import numpy as np
 import pytest
 
 from catalog.domain.embeddings import EndpointFailure, read_answer
+from catalog.upstream import embeddings
 from catalog.upstream.embeddings import EmbeddingsClient
 from tests.harness.embeddings_server import KEY, EmbeddingsServer, running_embeddings_server
 from tests.harness.nodes import find_free_port
@@ -75,6 +80,44 @@ def test_the_time_limit_is_of_the_whole(
     with pytest.raises(EndpointFailure, match="did not answer"):
         client.embed(TEXTS, 0.3)
     assert time.monotonic() - started < 0.6
+
+
+def test_requests_that_are_fed_byte_by_byte_leave_their_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embeddings, "GRACE_SECONDS", 0.1)
+    ended: Queue[bool] = Queue()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        Thread(target=_drip_headers, args=(listener, ended), daemon=True).start()
+        client = EmbeddingsClient(f"http://127.0.0.1:{listener.getsockname()[1]}/v1/embeddings", "tiny-1", "")
+        with pytest.raises(EndpointFailure, match="did not answer"):
+            client.embed(TEXTS, 0.2)
+        stuck = next(iter(client._overdue))
+        assert wait([stuck], timeout=0.2).not_done
+        with pytest.raises(EndpointFailure, match="did not answer"):
+            client.embed(TEXTS, 0.2)
+        assert wait([stuck], timeout=5).done
+        assert ended.get(timeout=5)
+        client._overdue = dict.fromkeys(client._overdue, 0.0)
+        client._end_stuck()
+
+
+def _drip_headers(listener: socket.socket, ended: "Queue[bool]") -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        Thread(target=_drip, args=(connection, ended), daemon=True).start()
+
+
+def _drip(connection: socket.socket, ended: "Queue[bool]") -> None:
+    with connection:
+        try:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX-Long: ")
+            while True:
+                connection.sendall(b"a")
+                time.sleep(0.02)
+        except OSError:
+            ended.put(True)
 
 
 @pytest.mark.parametrize("host", ["a..example.com", "a" * 64, "a\udcff.example.com"])
