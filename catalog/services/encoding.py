@@ -67,15 +67,19 @@ def run_encoding(job: Job) -> None:
     if encoder is None or job.subject != subject_of(encoder.name):
         return
     state = _open_state(encoder.name)
+    stored: list[str] = []
+    is_complete: bool | None = None
     try:
-        is_complete = _encode_missing(job, encoder, state)
+        is_complete = _encode_missing(job, encoder, state, stored)
     except UnusableEncoder as failure:
         _states(state).update(problem=str(failure), problem_at=timezone.now())
         raise
     finally:
-        # Also after a failure, for what was stored before it. Nodes with indexes of their own see the number.
-        _states(state).update(number=F("number") + 1)
-        reindex.request_update()
+        # Also after a failure, for what was stored before it, but not where nothing was: each attempt would
+        # have every index written anew. Nodes with indexes of their own see the number.
+        if stored or is_complete is not None:
+            _states(state).update(number=F("number") + 1)
+            reindex.request_update()
     if not is_complete:
         jobs.request_job(kind=JobKind.ENCODE_TOOLS, subject=job.subject)
 
@@ -105,8 +109,8 @@ def forget_vectors() -> None:
     request_encoding()
 
 
-def _encode_missing(job: Job, encoder: Encoder, state: EncoderState) -> bool:
-    """False where the time was up before all was done."""
+def _encode_missing(job: Job, encoder: Encoder, state: EncoderState, stored: list[str]) -> bool:
+    """False where the time was up before all was done. `stored` gets the digests of what was stored."""
     stop_at = time.monotonic() + WORK_SECONDS
     version = searched_version()
     missing = _find_missing(state, _find_changed(state, version))
@@ -119,6 +123,7 @@ def _encode_missing(job: Job, encoder: Encoder, state: EncoderState) -> bool:
         vectors = encoder.encode([missing[digest] for digest in batch])
         left -= len(batch)
         _store(job, state, batch, vectors, done=max(0, total - left), total=total)
+        stored += batch
     _states(state).update(version=version, done=total, total=total, problem="", problem_at=None)
     return True
 

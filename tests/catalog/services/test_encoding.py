@@ -310,6 +310,20 @@ class TestEndpoint:
         assert is_by_meaning()
         assert client.get("/api/v1/health").json()["encoder"]["state"] == "ok"
 
+    def test_attempt_that_stores_nothing_has_no_index_written(
+        self, catalog: Server, endpoint: EmbeddingsServer, index_folder: Path
+    ) -> None:
+        encoding.request_encoding()
+        work()
+        change_tool("pay_bill", "Pay an invoice.")
+        reindex.bring_up_to_date()
+        before = generations.read_current(index_folder)
+        endpoint.behaviour = "down"
+        encoding.request_encoding()
+        work()
+        reindex.bring_up_to_date()
+        assert generations.read_current(index_folder) == before
+
     def test_problem_goes_with_the_tool_that_met_it(
         self, catalog: Server, endpoint: EmbeddingsServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -351,6 +365,7 @@ class TestEndpoint:
         encoding.request_encoding()
         work()
         change_tool("pay_bill", "Pay an invoice.")
+        reindex.bring_up_to_date()
         endpoint.behaviour = "other dimension"
         encoding.request_encoding()
         work()
