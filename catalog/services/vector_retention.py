@@ -8,6 +8,7 @@ from catalog.models import EncoderState, ToolVector
 from catalog.search.meaning import text_to_encode
 from catalog.search.stored_vectors import digest_text
 from catalog.selectors.documents import read_documents
+from catalog.selectors.encoder import find_kept_encoder
 from catalog.services.batches import batches
 
 KEEP_UNUSED = timedelta(days=7)
@@ -17,7 +18,10 @@ BATCH_ROWS = 500
 
 
 def prune(*, now: datetime) -> None:
-    for state in EncoderState.objects.filter(used_at__lt=now - KEEP_UNUSED):
+    # After a long stop this may run before the encoder in force is noted as used.
+    in_force = find_kept_encoder()
+    unused = EncoderState.objects.filter(used_at__lt=now - KEEP_UNUSED)
+    for state in unused.exclude(name=in_force.name) if in_force else unused:
         _delete([*state.vectors.values_list("pk", flat=True)])
         state.delete()
     not_lately = Q(looked_over_at=None) | Q(looked_over_at__lt=now - LOOK_OVER_EVERY)

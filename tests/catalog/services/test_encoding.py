@@ -432,9 +432,18 @@ class TestRetention:
         vector_retention.prune(now=now + timedelta(days=16))
         assert ToolVector.objects.count() == 3
 
+    def test_vectors_of_the_encoder_in_force_stay_after_a_long_stop(
+        self, catalog: Server, in_force: OnnxEncoder
+    ) -> None:
+        encoding.request_encoding()
+        work()
+        vector_retention.prune(now=timezone.now() + timedelta(days=8))
+        assert ToolVector.objects.count() == 3
+
     def test_vectors_of_an_encoder_that_no_node_uses_go(self, catalog: Server, in_force: OnnxEncoder) -> None:
         encoding.request_encoding()
         work()
+        EncoderState.objects.update(name="another")
         vector_retention.prune(now=timezone.now() + timedelta(days=8))
         assert not EncoderState.objects.exists()
         assert not ToolVector.objects.exists()
