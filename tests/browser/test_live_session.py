@@ -109,6 +109,7 @@ def test_page_can_be_read_and_acted_on_without_javascript(open_page: OpenPage, r
     assert rest.get(f"/sessions/{session_id}")["counts"]["discovered"] == 0
 
 
+@pytest.mark.slow
 def test_lists_follow_too(open_page: OpenPage, rest: RestClient) -> None:
     overview, sessions = open_page("/"), open_page("/sessions/")
     for page in (overview, sessions):
@@ -140,6 +141,7 @@ def show(page: Page, *, is_hidden: bool) -> None:
     )
 
 
+@pytest.mark.slow
 def test_hidden_tab_asks_for_nothing_and_catches_up_at_once(open_page: OpenPage, rest: RestClient) -> None:
     session_id = agent_days.begin(rest, "hidden-tab")
     page = open_page(f"/sessions/{session_id}/")

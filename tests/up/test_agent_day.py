@@ -129,6 +129,7 @@ def begin_crowd(agent: RestClient, *, with_resets: bool = False) -> Crowd:
 
 
 @pytest.mark.parametrize("seconds", [4.0, pytest.param(30.0, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_fifty_threads_on_one_session_lose_nothing(agent: RestClient, seconds: float) -> None:
     crowd = begin_crowd(agent)
     crowd.work(seconds)
@@ -143,6 +144,7 @@ def test_fifty_threads_on_one_session_lose_nothing(agent: RestClient, seconds: f
 
 
 @pytest.mark.parametrize("seconds", [3.0, pytest.param(8.0, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_resets_amid_fifty_threads_leave_nothing_half_done(agent: RestClient, seconds: float) -> None:
     crowd = begin_crowd(agent, with_resets=True)
     crowd.work(seconds)

@@ -117,6 +117,7 @@ def test_policy_default_exists_from_the_start() -> None:
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.slow
 def test_migrations_reverse_and_come_back() -> None:
     ours = [("catalog", None), ("agent_sessions", None)]
     MigrationExecutor(connection).migrate(ours)

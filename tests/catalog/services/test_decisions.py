@@ -96,6 +96,7 @@ class TestFollow:
         assert {reason for _, _, reason in stored(policy)} == {"over_threshold"}
         assert_follows(policy)
 
+    @pytest.mark.slow
     def test_edits_at_random_end_where_deciding_anew_would(self) -> None:
         """The steps are checked against the whole, edit by edit."""
         choose = random.Random(7)

@@ -66,6 +66,7 @@ def test_other_parts_go_on_meanwhile() -> None:
     assert lines.count("steady: once") == 1
 
 
+@pytest.mark.slow
 def test_part_that_will_not_stop_is_killed() -> None:
     stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf'); time.sleep(60)"
     started = time.monotonic()

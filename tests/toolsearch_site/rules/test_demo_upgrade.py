@@ -40,6 +40,7 @@ def add_query(catalog: dict[str, Any], query: str, *, expected: list[str], actor
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.slow
 def test_what_the_program_added_and_nobody_replaced_is_marked() -> None:
     try:
         catalog = managers(go_to(BEFORE), "catalog")
@@ -64,6 +65,7 @@ def test_what_the_program_added_and_nobody_replaced_is_marked() -> None:
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.slow
 def test_workshop_with_another_address_is_ones_own() -> None:
     try:
         catalog = managers(go_to(BEFORE), "catalog")

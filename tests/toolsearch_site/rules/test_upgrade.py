@@ -142,6 +142,7 @@ def read(apps: Apps, columns: dict[str, list[str]] | None = None) -> dict[str, l
 
 
 @pytest.mark.django_db(transaction=True, serialized_rollback=True)
+@pytest.mark.slow
 def test_rows_of_the_first_version_are_kept_and_served_and_its_code_goes_on() -> None:
     try:
         go_to(NOTHING)
